@@ -1,0 +1,34 @@
+//! Apache RocketMQ requests over TCP under one deadline.
+
+mod budget;
+mod codec;
+mod command;
+mod config;
+mod connect;
+mod deadline;
+mod error;
+mod generation;
+mod peer;
+mod server;
+mod signer;
+mod stage;
+mod stream;
+mod sync;
+mod transport;
+mod usage;
+
+pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};
+pub use codec::{EncodeError, FieldError, Fields, FrameError, FrameLimits, decode_frame};
+pub use command::{Code, Command, Header, HeaderEncoding, Opaque, Request, Response};
+pub use config::{ConfigError, FailureLog, RetirePolicy, TransportConfig};
+pub use connect::{Connecting, Connector, Resolver, Resolving};
+pub use deadline::RequestDeadline;
+pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
+pub use generation::PendingRequestOwner;
+pub use peer::{Peer, PeerError};
+pub use server::{Handler, Server};
+pub use signer::{SignError, Signature, Signer, Signing};
+pub use stage::{Certainty, Stage, StageClock};
+pub use stream::{Acceptance, Stream};
+pub use transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written};
+pub use usage::{Usage, Used};
