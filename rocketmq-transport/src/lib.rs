@@ -21,7 +21,7 @@ pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};
 pub use codec::{EncodeError, FieldError, Fields, FrameError, FrameLimits, decode_frame};
 pub use command::{Code, Command, Header, HeaderEncoding, Opaque, Request, Response};
 pub use config::{ConfigError, FailureLog, RetirePolicy, TransportConfig};
-pub use connect::{Connecting, Connector, Resolver, Resolving};
+pub use connect::{ConnectError, Connecting, Connector, DialFailure, Resolver, Resolving, TcpConnector};
 pub use deadline::RequestDeadline;
 pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
