@@ -210,5 +210,5 @@ fn refuse_self(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(all(test, not(rocketmq_loom)))]
+#[cfg(test)]
 mod tests;

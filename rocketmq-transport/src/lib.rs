@@ -29,7 +29,7 @@ pub use deadline::RequestDeadline;
 pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
 pub use peer::{Peer, PeerError};
-pub use server::{Handler, Server};
+pub use server::{Handler, ResponseEncoding, Server, ServerConfig, serve};
 pub use signer::{SignError, Signature, Signer, Signing};
 pub use stage::{Certainty, Stage, StageClock};
 pub use stream::{Acceptance, Stream};

@@ -145,7 +145,7 @@ impl AsyncWrite for WriteHalf {
     }
 }
 
-#[cfg(all(test, not(rocketmq_loom)))]
+#[cfg(test)]
 mod tests {
     use std::io::IoSlice;
 
