@@ -30,7 +30,7 @@ pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
 pub use peer::{Peer, PeerError};
 pub use server::{Handler, ResponseEncoding, Server, ServerConfig, serve};
-pub use signer::{SignError, Signature, Signer, Signing};
+pub use signer::{AclError, AclSigner, SignError, Signature, Signer, Signing};
 pub use stage::{Certainty, Stage, StageClock};
 pub use stream::{Acceptance, Stream};
 pub use transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written};
