@@ -40,8 +40,8 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(&self, request: Command, remote: SocketAddr) -> impl Future<Output = Option<Response>> + Send;
 
     /// Learns that the connection of the client at `remote` has ended: once for each connection, after its
-    /// last request. It must not block or panic. Only where the whole server is dropped may requests still be on
-    /// their way out.
+    /// last request. It must not block or panic. Only where the whole server is dropped may requests still be
+    /// on their way out.
     fn disconnected(&self, remote: SocketAddr) {
         let _ = remote;
     }

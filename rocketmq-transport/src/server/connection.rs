@@ -97,9 +97,8 @@ impl<H: Handler> Connection<H> {
         loop {
             let wants_more = self.start_requests().map_err(CloseCause::Malformed)? && self.ending.is_none();
             let idle = self.requests.is_empty() && !self.output.is_pending();
-            if let Some(ending) =
-                self.ending.take_if(|ending| idle || ending.until.is_expired(Instant::now()))
-            {
+            let now = Instant::now();
+            if let Some(ending) = self.ending.take_if(|ending| idle || ending.until.is_expired(now)) {
                 return Ok(ending);
             }
             let until = self.ending.as_ref().map_or(RequestDeadline::never(), |ending| ending.until);
@@ -112,7 +111,9 @@ impl<H: Handler> Connection<H> {
                         self.end(CloseCause::EndOfStream);
                     }
                 }
-                Some(ended) = self.requests.join_next_with_id(), if !self.output.is_full() => self.answer_all(ended),
+                Some(ended) = self.requests.join_next_with_id(), if !self.output.is_full() => {
+                    self.answer_all(ended);
+                }
                 written = self.output.write(write), if self.output.is_pending() => written.map_err(lost)?,
                 () = stop.cancelled(), if self.ending.is_none() => {
                     self.input.clear();
