@@ -31,4 +31,4 @@ pub use signer::{SignError, Signature, Signer, Signing};
 pub use stage::{Certainty, Stage, StageClock};
 pub use stream::{Acceptance, Stream};
 pub use transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written};
-pub use usage::{Usage, Used};
+pub use usage::{PeerUsage, Usage, Used};
