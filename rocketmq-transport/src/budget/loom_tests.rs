@@ -166,6 +166,6 @@ const fn ask(bytes: u64) -> Ask {
 
 fn assert_idle(tree: &BudgetTree, peer: &PeerBudget) {
     assert!(tree.used().is_idle());
-    assert!(peer.usage("peer:1".parse().unwrap()).is_idle());
+    assert!(peer.usage("peer:1".parse().expect("an address")).is_idle());
     assert_eq!(tree.shared.ledger.lock().waiter_count(), 0);
 }

@@ -150,7 +150,7 @@ fn a_peer_keeps_its_place_until_its_last_permit_is_given_back() {
 /// A wait, and how often it was woken.
 pub(super) struct Waiting<'a> {
     acquire: Acquire<'a>,
-    wakes: std::sync::Arc<Wakes>,
+    wakes: Arc<Wakes>,
     seen: usize,
 }
 
@@ -158,7 +158,7 @@ pub(super) struct Waiting<'a> {
 struct Wakes(AtomicUsize);
 
 impl Wake for Wakes {
-    fn wake(self: std::sync::Arc<Self>) {
+    fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, SeqCst);
     }
 }
@@ -169,12 +169,12 @@ impl<'a> Waiting<'a> {
     }
 
     pub(super) fn until(peer: &'a PeerBudget, class: Class, bytes: u64, deadline: RequestDeadline) -> Self {
-        Self { acquire: peer.acquire(class, ask(bytes), deadline), wakes: std::sync::Arc::default(), seen: 0 }
+        Self { acquire: peer.acquire(class, ask(bytes), deadline), wakes: Arc::default(), seen: 0 }
     }
 
     pub(super) fn poll(&mut self, now: Instant) -> Poll<Result<Permit, AcquireError>> {
         self.seen = self.wakes.0.load(SeqCst);
-        let waker = std::sync::Arc::clone(&self.wakes).into();
+        let waker = Arc::clone(&self.wakes).into();
         self.acquire.poll_acquire(&Context::from_waker(&waker), now)
     }
 
@@ -222,7 +222,7 @@ pub(super) fn saturated(result: Result<Permit, Refused>) -> Refusal {
 }
 
 pub(super) fn usage(peer: &PeerBudget) -> PeerUsage {
-    peer.usage("peer:1".parse().unwrap())
+    peer.usage("peer:1".parse().expect("an address"))
 }
 
 pub(super) fn assert_idle(tree: &BudgetTree, peer: &PeerBudget) {

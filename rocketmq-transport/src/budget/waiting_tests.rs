@@ -121,6 +121,42 @@ fn a_woken_waiter_that_finds_no_room_passes_its_wake_up_on() {
 }
 
 #[test]
+fn a_waiter_that_is_woken_already_takes_no_second_wake_up_from_others() {
+    let tree = BudgetTree::new(Limits { client: Limit { requests: 9, bytes: 100 }, ..limits(9, 200) });
+    let peers = [tree.peer(), tree.peer(), tree.peer()];
+    let [first, second] = [(); 2].map(|()| data(&peers[0], 30));
+    let kept = tree.retain(40).expect("40 are left");
+    let mut idle = Waiting::new(&peers[0], Class::Data, 10);
+    let mut large = Waiting::new(&peers[1], Class::Data, 70);
+    let mut next = Waiting::new(&peers[2], Class::Data, 10);
+    assert!(idle.is_pending() && large.is_pending() && next.is_pending());
+    drop(first);
+    assert!(idle.was_woken() && !next.was_woken());
+    drop(second);
+    assert!(next.was_woken() && !large.was_woken());
+    drop(kept);
+    assert!(large.was_woken());
+}
+
+#[test]
+fn a_peer_that_goes_leaves_nothing_in_the_rotation() {
+    let tree = BudgetTree::new(Limits { client: Limit { requests: 9, bytes: 100 }, ..limits(9, 50) });
+    let (gone, rest) = (tree.peer(), [tree.peer(), tree.peer()]);
+    let kept = tree.retain(100).expect("an empty budget");
+    let [mut first, mut second] = [&rest[0], &rest[1]].map(|peer| Waiting::new(peer, Class::Data, 50));
+    let mut leaving = Waiting::new(&gone, Class::Data, 50);
+    assert!(first.is_pending() && second.is_pending() && leaving.is_pending());
+    drop(kept);
+    drop(leaving);
+    assert!(first.was_woken() && second.was_woken());
+    drop(gone);
+    let taken = [first.result(), second.result()];
+    assert!(taken.iter().all(Result::is_ok));
+    drop(taken);
+    rest.iter().for_each(|peer| assert_idle(&tree, peer));
+}
+
+#[test]
 fn one_large_give_back_serves_as_many_as_fit() {
     let tree = BudgetTree::new(limits(9, 100));
     let peer = tree.peer();
@@ -195,7 +231,7 @@ fn an_expired_waiter_that_nobody_polls_holds_up_nobody() {
 fn wakers_are_called_and_dropped_outside_the_lock() {
     struct Locking(BudgetTree);
     impl Wake for Locking {
-        fn wake(self: std::sync::Arc<Self>) {
+        fn wake(self: Arc<Self>) {
             self.0.used();
         }
     }
@@ -207,8 +243,8 @@ fn wakers_are_called_and_dropped_outside_the_lock() {
     let tree = BudgetTree::new(limits(1, 100));
     let peer = tree.peer();
     let poll = |acquire: &mut Acquire<'_>| {
-        let locking = std::sync::Arc::new(Locking(tree.clone()));
-        let alive: Weak<_> = std::sync::Arc::downgrade(&locking);
+        let locking = Arc::new(Locking(tree.clone()));
+        let alive: Weak<_> = Arc::downgrade(&locking);
         let pending =
             acquire.poll_acquire(&Context::from_waker(&locking.into()), Instant::now()).is_pending();
         (pending, alive)
