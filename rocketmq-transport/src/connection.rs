@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::{
-    CloseCause, EncodeError, Peer, Permit, Request, RetireReason, StageClock, TransportConfig,
+    CloseCause, EncodeError, Opaque, Peer, Permit, Request, RetireReason, StageClock, TransportConfig,
     codec::Outgoing,
     command::FLAG_ONEWAY,
     link::Link,
@@ -36,6 +36,8 @@ pub(crate) struct Connection {
     stopping: CancellationToken,
     end: OnceLock<End>,
     ended: CancellationToken,
+    /// Cuts a farewell short.
+    cut: CancellationToken,
 }
 
 /// A request to stop.
@@ -46,7 +48,7 @@ struct Stop {
     farewell: Option<Duration>,
 }
 
-/// How a connection ended.
+/// Why a connection ended, and since when that is known.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) cause: CloseCause,
@@ -67,7 +69,6 @@ pub(crate) struct Claim {
 pub(crate) struct Signed<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) signature: &'a [(Cow<'static, str>, String)],
-    /// Its terms but for the opaque, which each attempt to register gives it.
     pub(crate) terms: Terms,
 }
 
@@ -98,6 +99,7 @@ impl Connection {
             stopping: CancellationToken::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
+            cut: CancellationToken::new(),
         });
         tokio::spawn(drive(Arc::clone(&connection), reader, writer).instrument(span));
         connection
@@ -116,10 +118,9 @@ impl Connection {
                 self.link.retire(RetireReason::Opaques, now);
                 return Err(Rejected::Retired(claim));
             };
-            let terms = Terms { opaque, ..signed.terms };
-            let head = self.encode(&signed, terms).map_err(Rejected::Invalid)?;
+            let head = self.encode(&signed, opaque).map_err(Rejected::Invalid)?;
             let frame = Frame { head, body: signed.request.body.clone(), bytes: claim.bytes };
-            let record = Arc::new(RequestRecord::new(terms, frame, claim.request, clock));
+            let record = Arc::new(RequestRecord::new(opaque, signed.terms, frame, claim.request, clock));
             let refused = match self.link.table.register(&record, now) {
                 Ok(()) => {
                     self.link.pulse.mark_used(now);
@@ -141,17 +142,25 @@ impl Connection {
     }
 
     /// Asks the connection to end. What is pending ends with `cause`; the first cause counts. With a farewell
-    /// the write side is shut down and the peer listened to for so long.
+    /// the write side is shut down and the peer listened to for so long; a later stop without one cuts it short.
     pub(crate) fn stop(&self, cause: CloseCause, farewell: Option<Duration>) {
+        if farewell.is_none() {
+            self.cut.cancel();
+        }
         if self.stop.set(Stop { cause, farewell }).is_ok() {
             self.link.table.close();
             self.stopping.cancel();
         }
     }
 
-    /// How it ended, once it has.
+    /// Why it ended or is about to.
     pub(crate) fn end(&self) -> Option<&End> {
         self.end.get()
+    }
+
+    /// Whether every task of it has ended and nothing is pending.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
     }
 
     /// Waits until every task of it has ended and nothing is pending. Cancel safe.
@@ -159,28 +168,23 @@ impl Connection {
         self.ended.cancelled().await;
     }
 
-    fn encode(&self, signed: &Signed<'_>, terms: Terms) -> Result<Vec<u8>, EncodeError> {
+    fn encode(&self, signed: &Signed<'_>, opaque: Opaque) -> Result<Vec<u8>, EncodeError> {
         let config = &*self.link.config;
-        outgoing(signed.request, signed.signature, terms, config).encode_head(&config.frame_limits())
+        outgoing(signed, opaque, config).encode_head(&config.frame_limits())
     }
 }
 
 /// The frame of a request, but for its body.
-pub(crate) fn outgoing<'a>(
-    request: &'a Request<'a>,
-    signature: &'a [(Cow<'static, str>, String)],
-    terms: Terms,
-    config: &TransportConfig,
-) -> Outgoing<'a> {
+pub(crate) fn outgoing<'a>(signed: &Signed<'a>, opaque: Opaque, config: &TransportConfig) -> Outgoing<'a> {
     Outgoing {
-        code: request.code,
-        opaque: terms.opaque,
-        flag: if terms.kind == Kind::Oneway { FLAG_ONEWAY } else { 0 },
+        code: signed.request.code,
+        opaque,
+        flag: if signed.terms.kind == Kind::Oneway { FLAG_ONEWAY } else { 0 },
         version: config.version,
         remark: None,
-        header: request.header,
-        signature,
-        body_len: request.body.len(),
+        header: signed.request.header,
+        signature: signed.signature,
+        body_len: signed.request.body.len(),
         encoding: config.header_encoding,
     }
 }
@@ -213,6 +217,8 @@ async fn drive(connection: Arc<Connection>, reader: Reader, writer: Writer) {
     let stop = connection.stop.get();
     guard.cause = cause_of(stop, read_end.as_ref(), write_end.as_ref());
     tracing::info!(cause = %guard.cause, "connection closing");
+    // Before anybody is refused: who looks for another connection finds out why this one is of no use.
+    let _ = connection.end.set(End { cause: guard.cause.clone(), at: Instant::now() });
     link.table.close();
     link.lanes.close();
     let write_end = match write_end {
@@ -221,7 +227,7 @@ async fn drive(connection: Arc<Connection>, reader: Reader, writer: Writer) {
     };
     let until = stop.and_then(|stop| stop.farewell).map(|farewell| Instant::now() + farewell);
     let write_half = write_end.ok().map(|(_, half)| half);
-    let write_half = shut_down(write_half, until).await;
+    let write_half = connection.cut.run_until_cancelled(shut_down(write_half, until)).await.flatten();
     stop_reader.cancel();
     let read_end = match read_end {
         Some(end) => end,
@@ -229,7 +235,9 @@ async fn drive(connection: Arc<Connection>, reader: Reader, writer: Writer) {
     };
     if let Ok(ReadEnd::Told(reader)) = read_end {
         match until {
-            Some(until) => reader.read_to_end(until).await,
+            Some(until) => {
+                let _ = connection.cut.run_until_cancelled(reader.read_to_end(until)).await;
+            }
             None => reader.read_what_is_there().await,
         }
     }
@@ -270,7 +278,6 @@ struct EndGuard<'a> {
 impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         let (connection, at) = (self.connection, Instant::now());
-        // Set before the waiters are woken: whoever tries again finds out why this connection is of no use.
         let _ = connection.end.set(End { cause: self.cause.clone(), at });
         connection.link.close(&self.cause, at);
         connection.ended.cancel();

@@ -97,7 +97,7 @@ impl Connections {
     pub(super) fn prune(&mut self) {
         let past = &mut self.past;
         self.open.retain(|connection| {
-            let open = connection.end().is_none();
+            let open = !connection.has_ended();
             if !open {
                 past.add(connection.link.table.tally());
             }
