@@ -1,1 +1,3 @@
-//! Client
+//! An Apache RocketMQ client.
+
+mod protocol;
