@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use rocketmq_transport::{Certainty, Peer, Stage};
+use rocketmq_transport::{Certainty, Opaque, Peer, PendingRequestOwner, Stage};
 
 use crate::{error::SendErrorKind, queue::MessageQueue, retry::AttemptPlan};
 
@@ -12,6 +12,7 @@ pub struct Attempt {
     pub(crate) number: u32,
     pub(crate) queue: MessageQueue,
     pub(crate) peer: Peer,
+    pub(crate) carrier: Option<(PendingRequestOwner, Opaque)>,
     pub(crate) stage: Stage,
     pub(crate) elapsed: Duration,
     pub(crate) plan: AttemptPlan,
@@ -48,6 +49,18 @@ impl Attempt {
     #[must_use]
     pub const fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// The connection that carried it; `None` where it was not written.
+    #[must_use]
+    pub fn generation(&self) -> Option<PendingRequestOwner> {
+        self.carrier.map(|(generation, _)| generation)
+    }
+
+    /// Its correlation number on that connection; `None` where it was not written.
+    #[must_use]
+    pub fn opaque(&self) -> Option<Opaque> {
+        self.carrier.map(|(_, opaque)| opaque)
     }
 
     /// How far it got.
@@ -95,6 +108,7 @@ impl fmt::Display for Attempt {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     list: Vec<Attempt>,
+    count: u32,
     certainty: Option<Certainty>,
 }
 
@@ -104,10 +118,21 @@ impl Attempts {
         if let Some(certainty) = attempt.certainty() {
             self.certainty = Some(self.certainty.map_or(certainty, |so_far| worse(so_far, certainty)));
         }
+        self.count = self.count.saturating_add(1);
         if self.list.len() == MAX_LISTED {
             self.list.remove(MAX_LISTED / 2);
         }
         self.list.push(attempt);
+    }
+
+    /// The number of the next attempt.
+    pub(crate) const fn next_number(&self) -> u32 {
+        self.count.saturating_add(1)
+    }
+
+    /// Those that are listed, in order, to be kept.
+    pub(crate) fn into_list(self) -> Vec<Attempt> {
+        self.list
     }
 
     /// Those that are listed, in order.
@@ -152,6 +177,7 @@ mod tests {
             number,
             queue: MessageQueue::new("t", "a", 0),
             peer: "h:1".parse().unwrap(),
+            carrier: None,
             stage: Stage::AwaitingResponse,
             elapsed: Duration::from_millis(7),
             plan: AttemptPlan::new(

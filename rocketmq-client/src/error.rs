@@ -23,8 +23,6 @@ pub(crate) struct SendReport {
     pub(crate) topic: Arc<str>,
     pub(crate) bytes: usize,
     pub(crate) attempts: Attempts,
-    /// The stage of a send that ended before or between its attempts.
-    pub(crate) stage: Option<Stage>,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
 }
@@ -49,8 +47,11 @@ impl SendError {
     /// How far the send got when it ended.
     #[must_use]
     pub fn stage(&self) -> Stage {
-        let attempted = || self.0.attempts.last().map(Attempt::stage);
-        self.0.stage.or_else(attempted).unwrap_or(Stage::Route)
+        match (self.0.attempts.last(), self.kind()) {
+            (Some(last), _) => last.stage(),
+            (None, SendErrorKind::QueueSaturated(_)) => Stage::Admission,
+            (None, _) => Stage::Route,
+        }
     }
 
     /// What may be assumed of the brokers, over all attempts.

@@ -25,6 +25,12 @@ impl MessageQueue {
         Self { topic: topic.into(), broker: broker.into(), id }
     }
 
+    /// The queue `id` of the same topic at the same broker.
+    pub(crate) const fn with_id(mut self, id: u32) -> Self {
+        self.id = id;
+        self
+    }
+
     /// The topic.
     #[must_use]
     pub fn topic(&self) -> &str {

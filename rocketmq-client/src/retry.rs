@@ -5,7 +5,10 @@ use std::time::Duration;
 use rocketmq_transport::{Certainty, Code, Level, Refusal, RequestDeadline, TransportErrorKind};
 use tokio::time::Instant;
 
-use crate::protocol::{code, send::SendStatus};
+use crate::{
+    protocol::{code, send::SendStatus},
+    random,
+};
 
 /// Whether a send whose outcome is unknown may be repeated, which stores the message twice where it was stored
 /// after all.
@@ -39,15 +42,6 @@ impl Answer {
             .iter()
             .find(|row| row.code == code && remark.contains(row.remark))
             .map_or(Self::Doubtful, |row| row.answer)
-    }
-
-    /// What may be assumed of the broker after a failure; `None` where the message is stored.
-    pub(crate) const fn certainty(self) -> Option<Certainty> {
-        match self {
-            Self::Stored(_) => None,
-            Self::Declined | Self::Rejected => Some(Certainty::Refused),
-            Self::Doubtful => Some(Certainty::Unknown),
-        }
     }
 }
 
@@ -144,6 +138,16 @@ impl AttemptPlan {
         }
     }
 
+    /// When a byte of an attempt that starts at `started` has to have left; `None` where only its deadline counts.
+    pub(crate) fn start_by(&self, started: Instant) -> Option<Instant> {
+        (self.start_within < self.end_within).then(|| started + self.start_within)
+    }
+
+    /// When an attempt that starts at `started` ends at the latest, within the `deadline` of the send.
+    pub(crate) fn deadline(&self, deadline: RequestDeadline, started: Instant) -> RequestDeadline {
+        started.checked_add(self.end_within).map_or(deadline, |end| deadline.capped_at(end))
+    }
+
     /// Within what time of the attempt's start a byte of it had to leave; [`Duration::MAX`] means no limit.
     #[must_use]
     pub const fn start_within(&self) -> Duration {
@@ -162,19 +166,30 @@ pub(crate) fn is_worth_starting(remaining: Duration) -> bool {
     remaining >= MIN_REMAINING
 }
 
-/// The pause before the `nth` repetition (from 1) after which a busy broker is asked again: it doubles, and
-/// `jitter` in 0..1 takes up to half of it away.
-pub(crate) fn jittered_pause(nth: u32, jitter: f64) -> Duration {
-    doubled(BUSY_PAUSE, nth, MAX_PAUSE).mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
+/// The pauses before a broker is asked again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backoff {
+    /// The transport's pause after a first failed dial.
+    pub(crate) min_dial: Duration,
+    /// Its longest one.
+    pub(crate) max_dial: Duration,
 }
 
-/// The longest pause the transport makes after the `nth` failed dial (from 1) in a row.
-pub(crate) fn dial_pause(nth: u32, min_backoff: Duration, max_backoff: Duration) -> Duration {
-    doubled(min_backoff, nth, max_backoff)
+impl Backoff {
+    /// The pause after the `nth` failed dial (from 1): the longest that the transport makes.
+    pub(crate) fn after_dial(&self, nth: u32) -> Duration {
+        doubled(self.min_dial, nth).min(self.max_dial)
+    }
+
+    /// The pause after the `nth` answer of a busy broker (from 1): it doubles, and up to half of it is taken away
+    /// at random.
+    pub(crate) fn after_busy(&self, nth: u32) -> Duration {
+        doubled(BUSY_PAUSE, nth).min(MAX_BUSY_PAUSE).mul_f64(1.0 - random::fraction() / 2.0)
+    }
 }
 
-fn doubled(first: Duration, nth: u32, max: Duration) -> Duration {
-    first.saturating_mul(2u32.saturating_pow(nth.saturating_sub(1))).min(max)
+fn doubled(first: Duration, nth: u32) -> Duration {
+    first.saturating_mul(2u32.saturating_pow(nth.saturating_sub(1)))
 }
 
 /// One row of the table of answers; of two rows for one code the first that fits counts.
@@ -218,7 +233,7 @@ const NEVER_SHARE: Duration = Duration::from_secs(3);
 /// The first pause after a busy broker, jittered down to half.
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause after a busy broker.
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+const MAX_BUSY_PAUSE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,6 @@ use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
 
 pub use self::error::{NameServerError, NameServerFailure, RouteError, RouteErrorKind};
 pub(crate) use self::{
@@ -23,7 +22,7 @@ pub(crate) use self::{
     lookup::NameServers,
     publish::{PublishBroker, PublishRoute},
 };
-use crate::{protocol::code, random};
+use crate::{protocol::code, random, tasks::Tasks};
 
 /// The routes of a client. Cheap to clone.
 ///
@@ -36,8 +35,7 @@ pub(crate) struct Routes(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     servers: NameServers,
-    /// Ends every lookup.
-    stop: CancellationToken,
+    tasks: Tasks,
     topics: Mutex<HashMap<Arc<str>, Topic>>,
     changed: Notify,
 }
@@ -55,9 +53,9 @@ struct Topic {
 type Outcome = Result<Arc<PublishRoute>, RouteError>;
 
 impl Routes {
-    /// No routes yet; `stop` ends the lookups.
-    pub(crate) fn new(servers: NameServers, stop: CancellationToken) -> Self {
-        Self(Arc::new(Shared { servers, stop, topics: Mutex::default(), changed: Notify::new() }))
+    /// No routes yet; lookups are among `tasks`.
+    pub(crate) fn new(servers: NameServers, tasks: Tasks) -> Self {
+        Self(Arc::new(Shared { servers, tasks, topics: Mutex::default(), changed: Notify::new() }))
     }
 
     /// The queues of `topic` that can be written: cached, or from the one lookup in flight.
@@ -130,14 +128,10 @@ impl Routes {
         sender: watch::Sender<Option<Outcome>>,
     ) {
         let routes = self.clone();
-        tokio::spawn(async move {
-            let stop = routes.0.stop.clone();
-            let look_up = async {
-                let outcome = routes.look_up(&topic, old.as_deref()).await;
-                routes.store(&topic, &outcome);
-                sender.send_replace(Some(outcome));
-            };
-            stop.run_until_cancelled(look_up).await;
+        self.0.tasks.spawn(async move {
+            let outcome = routes.look_up(&topic, old.as_deref()).await;
+            routes.store(&topic, &outcome);
+            sender.send_replace(Some(outcome));
         });
     }
 

@@ -17,33 +17,31 @@ fn io_error() -> Arc<io::Error> {
 
 #[test]
 fn every_answer_of_a_broker_means_what_the_table_says() {
-    use Certainty::{Refused, Unknown};
     let declined = Decision::Next(Again::AfterJitter);
     let doubtful = Decision::Next(Again::Never);
-    for (code, remark, certainty, allow, forbid) in [
-        (0, "", None, Decision::Stop, Decision::Stop),
-        (10, "", None, Decision::Stop, Decision::Stop),
-        (11, "", None, Decision::Stop, Decision::Stop),
-        (12, "", None, Decision::Stop, Decision::Stop),
-        (2, "[OVERLOAD]", Some(Refused), declined, declined),
-        (1500, "", Some(Refused), declined, declined),
-        (14, "disk full", Some(Refused), declined, declined),
-        (17, "topic[t] not exist", Some(Refused), declined, declined),
-        (16, "the broker[127.0.0.1] sending message is forbidden", Some(Refused), declined, declined),
-        (16, "no permission", Some(Refused), Decision::Stop, Decision::Stop),
-        (1, "org.apache.rocketmq.acl.common.AclException: no", Some(Refused), Decision::Stop, Decision::Stop),
-        (3, "", Some(Refused), Decision::Stop, Decision::Stop),
-        (13, "too large", Some(Refused), Decision::Stop, Decision::Stop),
-        (15, "", Some(Refused), Decision::Stop, Decision::Stop),
-        (29, "", Some(Refused), Decision::Stop, Decision::Stop),
-        (604, "", Some(Refused), Decision::Stop, Decision::Stop),
-        (1, "java.lang.NullPointerException", Some(Unknown), doubtful, Decision::Stop),
-        (18, "", Some(Unknown), doubtful, Decision::Stop),
-        (9_999, "", Some(Unknown), doubtful, Decision::Stop),
-        (-1, "", Some(Unknown), doubtful, Decision::Stop),
+    for (code, remark, allow, forbid) in [
+        (0, "", Decision::Stop, Decision::Stop),
+        (10, "", Decision::Stop, Decision::Stop),
+        (11, "", Decision::Stop, Decision::Stop),
+        (12, "", Decision::Stop, Decision::Stop),
+        (2, "[OVERLOAD]", declined, declined),
+        (1500, "", declined, declined),
+        (14, "disk full", declined, declined),
+        (17, "topic[t] not exist", declined, declined),
+        (16, "the broker[127.0.0.1] sending message is forbidden", declined, declined),
+        (16, "no permission", Decision::Stop, Decision::Stop),
+        (1, "org.apache.rocketmq.acl.common.AclException: no", Decision::Stop, Decision::Stop),
+        (3, "", Decision::Stop, Decision::Stop),
+        (13, "too large", Decision::Stop, Decision::Stop),
+        (15, "", Decision::Stop, Decision::Stop),
+        (29, "", Decision::Stop, Decision::Stop),
+        (604, "", Decision::Stop, Decision::Stop),
+        (1, "java.lang.NullPointerException", doubtful, Decision::Stop),
+        (18, "", doubtful, Decision::Stop),
+        (9_999, "", doubtful, Decision::Stop),
+        (-1, "", doubtful, Decision::Stop),
     ] {
         let answer = Answer::of(Code(code), remark);
-        assert_eq!(answer.certainty(), certainty, "{code} {remark}");
         assert_eq!(after_answer(answer, Duplicates::Allow), allow, "{code} {remark}");
         assert_eq!(after_answer(answer, Duplicates::Forbid), forbid, "{code} {remark}");
     }
@@ -110,9 +108,15 @@ fn an_attempt_shares_what_remains_only_where_another_may_follow() {
 
 #[test]
 fn pauses_double_up_to_their_limit_and_jitter_takes_half_at_most() {
-    assert_eq!((jittered_pause(1, 0.0), jittered_pause(1, 1.0)), (100 * MS, 50 * MS));
-    assert_eq!((jittered_pause(3, 0.0), jittered_pause(99, 0.0)), (400 * MS, 5_000 * MS));
-    assert_eq!((dial_pause(1, 10 * MS, 50 * MS), dial_pause(4, 10 * MS, 50 * MS)), (10 * MS, 50 * MS));
+    let backoff = Backoff { min_dial: 10 * MS, max_dial: 50 * MS };
+    assert_eq!(
+        [1, 2, 3, 4, 99].map(|nth| backoff.after_dial(nth)),
+        [10 * MS, 20 * MS, 40 * MS, 50 * MS, 50 * MS]
+    );
+    for (nth, longest) in [(1, 100 * MS), (3, 400 * MS), (99, 5_000 * MS)] {
+        let pause = backoff.after_busy(nth);
+        assert!((longest / 2..=longest).contains(&pause), "{pause:?}");
+    }
 }
 
 proptest! {
@@ -129,10 +133,10 @@ proptest! {
     }
 
     #[test]
-    fn certainty_decides_before_the_code(code in any::<i32>(), remark in ".{0,40}") {
+    fn no_doubtful_answer_is_followed_by_another_attempt_where_duplicates_are_forbidden(code in any::<i32>(), remark in ".{0,40}") {
         let answer = Answer::of(Code(code), &remark);
-        let stops_for_duplicates = answer.certainty() == Some(Certainty::Unknown);
-        let forbid = after_answer(answer, Duplicates::Forbid);
-        prop_assert!(!stops_for_duplicates || forbid == Decision::Stop);
+        if answer == Answer::Doubtful {
+            prop_assert_eq!(after_answer(answer, Duplicates::Forbid), Decision::Stop);
+        }
     }
 }

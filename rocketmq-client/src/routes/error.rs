@@ -145,11 +145,8 @@ pub enum NameServerError {
 }
 
 /// The text of a peer, shortened to what an error may hold.
-pub(crate) fn shortened(remark: &str) -> Arc<str> {
-    match remark.char_indices().nth(MAX_REMARK) {
-        Some((end, _)) => Arc::from(&remark[..end]),
-        None => Arc::from(remark),
-    }
+pub(crate) fn shortened(remark: &str) -> &str {
+    remark.char_indices().nth(MAX_REMARK).map_or(remark, |(end, _)| &remark[..end])
 }
 
 /// An error keeps so many characters of a peer's text.

@@ -61,7 +61,7 @@ impl NameServers {
                 // A share of what remains, so that one that is frozen leaves the others time to be asked.
                 let now = Instant::now();
                 let share = deadline.remaining(now) / u32::try_from(rest.len() + 1).unwrap_or(u32::MAX);
-                self.start(&mut asked, place, topic, deadline.capped(share));
+                self.start(&mut asked, place, topic, deadline.capped_at(now + share));
             } else if asked.is_empty() {
                 return Err(failures);
             }
@@ -103,7 +103,7 @@ impl NameServers {
 /// The route in an answer.
 fn read(response: &Command) -> Result<TopicRoute, NameServerError> {
     if response.code() != Code::SUCCESS {
-        let remark = shortened(&response.remark().unwrap_or_default());
+        let remark = shortened(&response.remark().unwrap_or_default()).into();
         return Err(NameServerError::Answer { code: response.code(), remark });
     }
     TopicRoute::parse(response.body()).map_err(NameServerError::UnreadableRoute)

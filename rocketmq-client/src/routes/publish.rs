@@ -10,7 +10,10 @@ use std::{
 
 use rocketmq_transport::Peer;
 
-use crate::protocol::route::{BrokerData, TopicRoute};
+use crate::{
+    protocol::route::{BrokerData, TopicRoute},
+    queue::MessageQueue,
+};
 
 /// The queues of a topic that can be written, by broker. Never empty.
 #[derive(Debug)]
@@ -28,6 +31,13 @@ pub(crate) struct PublishBroker {
     pub(crate) master: Peer,
     /// Queues 0 to `queues` - 1; never 0.
     pub(crate) queues: u32,
+}
+
+impl PublishBroker {
+    /// The queue whose turn it is among those of this broker alone.
+    pub(crate) fn queue_at(&self, turn: u64) -> u32 {
+        u32::try_from(turn % u64::from(self.queues)).unwrap_or(0)
+    }
 }
 
 impl PublishRoute {
@@ -58,6 +68,26 @@ impl PublishRoute {
     /// The brokers, by name.
     pub(crate) fn brokers(&self) -> &[PublishBroker] {
         &self.brokers
+    }
+
+    /// The broker of `queue`, where it has that queue.
+    pub(crate) fn find(&self, queue: &MessageQueue) -> Option<&PublishBroker> {
+        self.brokers.iter().find(|broker| *broker.name == *queue.broker() && queue.id() < broker.queues)
+    }
+
+    /// The place of the broker whose turn it is, and the queue there: all queues of the first broker, then of the
+    /// next, and so on in a circle.
+    pub(crate) fn at(&self, turn: u64) -> (usize, u32) {
+        let mut left = turn % self.brokers.iter().map(|broker| u64::from(broker.queues)).sum::<u64>();
+        let holds_turn = |broker: &PublishBroker| match left.checked_sub(broker.queues.into()) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
+        };
+        let place = self.brokers.iter().position(holds_turn).expect("a turn below the sum is at one broker");
+        (place, u32::try_from(left).expect("a turn at a broker is below its 32-bit count"))
     }
 
     /// Takes the next turn.
