@@ -9,6 +9,8 @@ use crate::{Command, FrameLimits, Response};
 pub trait Handler: Send + Sync + 'static {
     /// Answers `request` of the client at `remote`; `None` answers nothing. The response to a one-way request is dropped.
     fn handle(&self, request: Command, remote: SocketAddr) -> impl Future<Output = Option<Response>> + Send;
+    /// Told once when the connection from `remote` has ended, after its last request was handled.
+    fn disconnected(&self, remote: SocketAddr) { let _ = remote; }
 }
 
 /// A listening socket
