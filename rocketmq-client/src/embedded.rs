@@ -10,7 +10,7 @@ mod send;
 mod store;
 mod topic;
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use rocketmq_transport::{Peer, Server};
 
@@ -21,12 +21,12 @@ pub use self::{
 };
 use self::{
     handler::Shared,
-    message::parse_properties,
     refusal::Refusal,
     send::offset_message_id,
     store::Record,
     topic::{TopicConfig, TopicName},
 };
+use crate::{MessageQueue, message::properties};
 
 /// A name server and one or more brokers, in memory, for demos and for tests of applications.
 ///
@@ -55,7 +55,7 @@ use self::{
 /// println!("NAMESRV_ADDR={}", broker.namesrv());
 /// // ... the application sends ...
 /// for message in broker.stored("orders") {
-///     println!("queue {}: {} bytes", message.queue_id, message.body.len());
+///     println!("{}: {} bytes", message.queue, message.body.len());
 /// }
 /// broker.close().await;
 /// # Ok(())
@@ -116,10 +116,10 @@ impl EmbeddedBroker {
     /// # Errors
     ///
     /// The name or the count breaks a rule, or there are 10,000 topics.
-    pub fn create_topic(&self, topic: &str, queues: i32) -> Result<(), TopicError> {
-        let name = TopicName::creatable(topic)?;
+    pub fn create_topic(&self, topic: &str, queues: u32) -> Result<(), TopicError> {
+        let name = TopicName::new(topic)?;
         for broker in 0..self.brokers.len() {
-            self.shared.store.create_topic(broker, name.clone(), TopicConfig::with_queues(queues))?;
+            self.shared.store.create_topic(broker, name.clone(), TopicConfig::with_queues(i32::try_from(queues).unwrap_or(i32::MAX)))?;
         }
         Ok(())
     }
@@ -128,7 +128,8 @@ impl EmbeddedBroker {
     /// topic. Bodies are shared, not copied.
     #[must_use]
     pub fn stored(&self, topic: &str) -> Vec<StoredMessage> {
-        self.shared.store.records(topic).into_iter().map(|record| self.message(topic, &record)).collect()
+        let shared = Arc::from(topic);
+        self.shared.store.records(topic).iter().map(|record| self.message(&shared, record)).collect()
     }
 
     /// How many messages `topic` has over all its queues and brokers.
@@ -161,20 +162,19 @@ impl EmbeddedBroker {
         }
     }
 
-    fn message(&self, topic: &str, record: &Record) -> StoredMessage {
+    fn message(&self, topic: &Arc<str>, record: &Record) -> StoredMessage {
         let (place, content) = (record.place, &record.content);
         let broker = &self.brokers[place.broker];
-        let properties = parse_properties(&content.properties);
-        let keys = properties.get("KEYS").into_iter().flat_map(|keys| keys.split_whitespace());
+        let properties = properties::decode(&content.properties);
+        let properties: BTreeMap<_, _> = properties.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let keys = properties.get(properties::KEYS).into_iter().flat_map(|keys| keys.split_whitespace());
         StoredMessage {
-            topic: topic.to_owned(),
-            broker: Arc::clone(&broker.name),
-            queue_id: place.queue_id,
+            queue: MessageQueue::new(Arc::clone(topic), Arc::clone(&broker.name), place.queue_id.unsigned_abs()),
             queue_offset: place.queue_offset,
             msg_id: offset_message_id(broker.server.local_addr(), place.log_offset),
-            unique_key: properties.get("UNIQ_KEY").cloned(),
+            unique_key: properties.get(properties::UNIQ_KEY).cloned(),
             keys: keys.map(str::to_owned).collect(),
-            tag: properties.get("TAGS").cloned(),
+            tag: properties.get(properties::TAGS).cloned(),
             properties,
             body: content.body.clone(),
             flag: content.flag,

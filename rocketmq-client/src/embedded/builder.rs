@@ -38,7 +38,7 @@ use super::{
 pub struct EmbeddedBrokerBuilder {
     port: u16,
     brokers: usize,
-    topics: Vec<(String, i32)>,
+    topics: Vec<(String, u32)>,
     auto_create: AutoCreateTopics,
     max_message_bytes: usize,
     limits: Limits,
@@ -111,7 +111,7 @@ impl EmbeddedBrokerBuilder {
     }
 
     /// Creates `topic` at the start, with `queues` queues at each broker. May be called for several topics.
-    pub fn topic(mut self, topic: impl Into<String>, queues: i32) -> Self {
+    pub fn topic(mut self, topic: impl Into<String>, queues: u32) -> Self {
         self.topics.push((topic.into(), queues));
         self
     }

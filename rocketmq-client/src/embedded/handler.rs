@@ -113,7 +113,7 @@ impl Broker {
             perm: header.perm,
             sys_flag: header.sys_flag,
         };
-        self.shared.store.create_topic(self.index, TopicName::creatable(&header.topic)?, config)?;
+        self.shared.store.create_topic(self.index, TopicName::new(&header.topic)?, config)?;
         Ok(done(Bytes::new()))
     }
 }

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use rocketmq_transport::{Code, Command, Fields, Header, Response};
 
 use super::{
-    message::parse_properties,
     refusal::Refusal,
     store::{Arrival, Content, Store},
     topic::{DEFAULT_TOPIC, TopicConfig, TopicName},
 };
 use crate::{
     AutoCreateTopics,
+    message::properties,
     protocol::{
         code,
         send::{SendRequest, SendResponse},
@@ -37,12 +37,9 @@ impl Sends<'_> {
     /// Stores the message of `request`, which came from `born_host`.
     pub(super) fn store(&self, request: &Command, born_host: SocketAddr) -> Result<Response, Refusal> {
         let header = SendRequest::decode(request)?;
-        let properties = parse_properties(&header.properties);
         self.check(&header, request.body())?;
-        if properties.get("TRAN_MSG").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Err(Refusal::new(code::NO_PERMISSION, "sending transaction message is forbidden"));
-        }
-        let topic = TopicName::creatable(&header.topic)?;
+        let unique_key = property(&header, properties::UNIQ_KEY).map(str::to_owned);
+        let topic = TopicName::new(&header.topic)?;
         let place = self.store.append(Arrival {
             broker: self.broker.0,
             create: self.new_topic(&header),
@@ -62,7 +59,7 @@ impl Sends<'_> {
         })?;
         let id = offset_message_id(self.broker.1, place.log_offset);
         let stored = Stored {
-            transaction_id: properties.get("UNIQ_KEY").unwrap_or(&id).clone(),
+            transaction_id: unique_key.unwrap_or_else(|| id.clone()),
             response: SendResponse {
                 offset_message_id: id,
                 queue_id: place.queue_id,
@@ -78,6 +75,9 @@ impl Sends<'_> {
                 code::MESSAGE_ILLEGAL,
                 "the embedded broker does not take batches of messages",
             ));
+        }
+        if property(header, TRANSACTIONAL).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Err(Refusal::new(code::NO_PERMISSION, "sending transaction message is forbidden"));
         }
         if body.is_empty() {
             // A real broker fails on it, with this code and the text of an exception.
@@ -110,6 +110,11 @@ impl Sends<'_> {
         let remark = format!("topic[{}] not exist, apply first please!", header.topic);
         Err(Refusal::new(code::TOPIC_NOT_EXIST, remark))
     }
+}
+
+/// The last value of property `name`.
+fn property<'a>(header: &'a SendRequest<'_>, name: &str) -> Option<&'a str> {
+    properties::decode(&header.properties).filter(|(known, _)| *known == name).last().map(|(_, value)| value)
 }
 
 /// The id of the message at `log_offset` of the broker at `address` (`MessageDecoder.createMessageId`).
@@ -147,6 +152,8 @@ impl Header for Stored {
     }
 }
 
+/// Marks the half message of a transaction (`MessageConst.PROPERTY_TRANSACTION_PREPARED`).
+const TRANSACTIONAL: &str = "TRAN_MSG";
 /// The length of a stored message's properties is a signed 16-bit number.
 const MAX_PROPERTIES_BYTES: usize = i16::MAX as usize;
 

@@ -3,38 +3,20 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use super::refusal::Refusal;
+use crate::message::validate;
 
 /// A topic's name that has passed the rules for names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TopicName(Arc<str>);
 
 impl TopicName {
-    /// Checks `name` by the brokers' rules (`TopicValidator`).
+    /// Checks `name` by the rules for names; the names that brokers keep for themselves are refused too.
     pub(super) fn new(name: &str) -> Result<Self, Refusal> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"%|_-".contains(&byte);
-        if name.is_empty() {
-            return Err(Refusal::parameter("the specified topic is blank"));
-        }
-        if name.len() > MAX_TOPIC_BYTES {
-            return Err(Refusal::parameter(format!(
-                "the specified topic is longer than {MAX_TOPIC_BYTES} bytes"
-            )));
-        }
-        if !name.bytes().all(allowed) {
-            let rule = "a topic has only letters, digits and the characters % | _ -";
-            return Err(Refusal::parameter(format!(
-                "the specified topic contains illegal characters: {rule}"
-            )));
+        validate::topic(name).map_err(|error| Refusal::parameter(error.to_string()))?;
+        if SYSTEM_TOPICS.contains(&name) || name.starts_with(SYSTEM_PREFIX) {
+            return Err(Refusal::parameter(format!("the topic {name} belongs to the brokers")));
         }
         Ok(Self(name.into()))
-    }
-
-    /// As [`new`](Self::new), and no name that the brokers keep for themselves.
-    pub(super) fn creatable(name: &str) -> Result<Self, Refusal> {
-        if SYSTEM_TOPICS.contains(&name) || name.starts_with(SYSTEM_PREFIX) {
-            return Err(Refusal::parameter(format!("the topic {name} is a system topic")));
-        }
-        Self::new(name)
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -85,23 +67,10 @@ impl TopicConfig {
 
 /// The topic whose settings an unknown topic inherits (`TopicValidator.AUTO_CREATE_TOPIC_KEY_TOPIC`).
 pub(super) const DEFAULT_TOPIC: &str = "TBW102";
-/// The longest name of an ordinary topic (`Validators.TOPIC_MAX_LENGTH`).
-const MAX_TOPIC_BYTES: usize = 127;
 /// Our own limit, so that no route lists queues without bound.
 pub(super) const MAX_QUEUES: i32 = 65_536;
-/// `TopicValidator.SYSTEM_TOPIC_SET`, as far as its names are fixed.
-const SYSTEM_TOPICS: [&str; 10] = [
-    DEFAULT_TOPIC,
-    "SCHEDULE_TOPIC_XXXX",
-    "BenchmarkTest",
-    "RMQ_SYS_TRANS_HALF_TOPIC",
-    "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-    "RMQ_SYS_TRACE_TOPIC",
-    "TRANS_CHECK_MAX_TIME_TOPIC",
-    "SELF_TEST_TOPIC",
-    "OFFSET_MOVED_EVENT",
-    "CHECKPOINT_TOPIC",
-];
+/// The topics that exist at every broker (`TopicValidator.SYSTEM_TOPIC_SET`), those aside that nobody may send to.
+const SYSTEM_TOPICS: [&str; 4] = [DEFAULT_TOPIC, "BenchmarkTest", "RMQ_SYS_TRACE_TOPIC", "CHECKPOINT_TOPIC"];
 /// `TopicValidator.SYSTEM_TOPIC_PREFIX`.
 const SYSTEM_PREFIX: &str = "rmq_sys_";
 
@@ -110,28 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_name_is_refused_with_the_rule_it_breaks() {
-        let long = "t".repeat(MAX_TOPIC_BYTES + 1);
+    fn bad_names_and_those_of_the_brokers_own_topics_are_refused_with_the_rule_they_break() {
         for (name, reason) in [
             ("", "blank"),
-            (long.as_str(), "longer than 127"),
-            ("a.b", "illegal characters"),
-            ("tópico", "illegal characters"),
-            ("a b", "illegal characters"),
+            ("a.b", "holds '.'"),
+            ("TBW102", "belongs to the brokers"),
+            ("rmq_sys_x", "belongs to the brokers"),
+            ("SELF_TEST_TOPIC", "belongs to the brokers"),
         ] {
             let refusal = TopicName::new(name).expect_err(name);
             assert!(refusal.remark.contains(reason), "{name}: {refusal:?}");
         }
-        assert!(TopicName::new(&long[1..]).is_ok());
         assert!(TopicName::new("%RETRY%group_a|b-1").is_ok());
-    }
-
-    #[test]
-    fn the_names_of_the_brokers_own_topics_cannot_be_created() {
-        for name in ["TBW102", "rmq_sys_x", "SELF_TEST_TOPIC"] {
-            assert!(TopicName::creatable(name).expect_err(name).remark.contains("system topic"));
-        }
-        assert!(TopicName::creatable("orders").is_ok());
     }
 
     #[test]
