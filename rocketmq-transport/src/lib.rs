@@ -18,8 +18,11 @@ mod transport;
 mod usage;
 
 pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};
-pub use codec::{EncodeError, FieldError, Fields, FrameError, FrameLimits, decode_frame};
-pub use command::{Code, Command, Header, HeaderEncoding, Opaque, Request, Response};
+pub use codec::{
+    Command, EncodeError, EncodeOptions, FirstBytes, FrameError, FrameLimits, JsonError, decode_frame,
+    normalize_json,
+};
+pub use command::{Code, FieldError, Fields, Header, HeaderEncoding, Opaque, Request, Response};
 pub use config::{ConfigError, FailureLog, RetirePolicy, TransportConfig};
 pub use connect::{Connecting, Connector, Resolver, Resolving};
 pub use deadline::RequestDeadline;
