@@ -24,13 +24,13 @@ pub use codec::{
 };
 pub use command::{Code, FieldError, Fields, Header, HeaderEncoding, Opaque, Request, Response};
 pub use config::{ConfigError, FailureLog, RetirePolicy, TransportConfig};
-pub use connect::{Connecting, Connector, Resolver, Resolving};
+pub use connect::{ConnectError, Connecting, Connector, DialFailure, Resolver, Resolving, TcpConnector};
 pub use deadline::RequestDeadline;
 pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
 pub use peer::{Peer, PeerError};
-pub use server::{Handler, Server};
-pub use signer::{SignError, Signature, Signer, Signing};
+pub use server::{Handler, ResponseEncoding, Server, ServerConfig, serve};
+pub use signer::{AclError, AclSigner, SignError, Signature, Signer, Signing};
 pub use stage::{Certainty, Stage, StageClock};
 pub use stream::{Acceptance, Stream};
 pub use transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written};
