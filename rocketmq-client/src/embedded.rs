@@ -8,6 +8,8 @@ mod names;
 mod refusal;
 mod send;
 mod store;
+#[cfg(test)]
+mod tests;
 mod topic;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -119,7 +121,11 @@ impl EmbeddedBroker {
     pub fn create_topic(&self, topic: &str, queues: u32) -> Result<(), TopicError> {
         let name = TopicName::new(topic)?;
         for broker in 0..self.brokers.len() {
-            self.shared.store.create_topic(broker, name.clone(), TopicConfig::with_queues(i32::try_from(queues).unwrap_or(i32::MAX)))?;
+            self.shared.store.create_topic(
+                broker,
+                name.clone(),
+                TopicConfig::with_queues(i32::try_from(queues).unwrap_or(i32::MAX)),
+            )?;
         }
         Ok(())
     }
@@ -166,10 +172,15 @@ impl EmbeddedBroker {
         let (place, content) = (record.place, &record.content);
         let broker = &self.brokers[place.broker];
         let properties = properties::decode(&content.properties);
-        let properties: BTreeMap<_, _> = properties.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let properties: BTreeMap<_, _> =
+            properties.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let keys = properties.get(properties::KEYS).into_iter().flat_map(|keys| keys.split_whitespace());
         StoredMessage {
-            queue: MessageQueue::new(Arc::clone(topic), Arc::clone(&broker.name), place.queue_id.unsigned_abs()),
+            queue: MessageQueue::new(
+                Arc::clone(topic),
+                Arc::clone(&broker.name),
+                place.queue_id.unsigned_abs(),
+            ),
             queue_offset: place.queue_offset,
             msg_id: offset_message_id(broker.server.local_addr(), place.log_offset),
             unique_key: properties.get(properties::UNIQ_KEY).cloned(),

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use rocketmq_transport::{FrameLimits, Handler, Peer, Server};
+use rocketmq_transport::{Handler, Peer, Server, ServerConfig};
 
 use super::{
     BrokerServer, EmbeddedBroker, TopicError,
@@ -203,17 +203,12 @@ impl EmbeddedBrokerBuilder {
 
 async fn listen(port: u16, handler: impl Handler) -> Result<Server, EmbeddedBrokerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let limits = FrameLimits { max_frame_bytes: MAX_FRAME_BYTES, max_header_bytes: MAX_HEADER_BYTES };
-    Server::bind(address, Arc::new(handler), limits)
+    Server::bind(address, Arc::new(handler), ServerConfig::default())
         .await
         .map_err(|source| EmbeddedBrokerError::Listen { address, source })
 }
 
 /// As many as anybody will want on one machine.
 const MAX_BROKERS: usize = 64;
-/// The brokers' own limit of a frame.
-const MAX_FRAME_BYTES: usize = 16 << 20;
-/// What a frame leaves beside the longest body.
-const MAX_HEADER_BYTES: usize = 1 << 20;
-/// Leaves room for the header in the largest frame.
-const MAX_MESSAGE_BYTES: usize = MAX_FRAME_BYTES - MAX_HEADER_BYTES;
+/// Leaves room for a header of 1 MiB in the largest frame.
+const MAX_MESSAGE_BYTES: usize = 15 << 20;
