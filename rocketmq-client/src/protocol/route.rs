@@ -1,6 +1,6 @@
 //! Which brokers and queues a topic has.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::Arc};
 
 #[cfg(any(test, feature = "embedded-broker"))]
 use bytes::Bytes;
@@ -96,8 +96,8 @@ impl TopicRoute {
     /// # Errors
     ///
     /// The body is not JSON, or a member has the wrong type; the error says where.
-    pub(crate) fn parse(body: &[u8]) -> serde_json::Result<Self> {
-        serde_json::from_slice(body)
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Arc<dyn Error + Send + Sync>> {
+        serde_json::from_slice(body).map_err(|error| Arc::new(error) as _)
     }
 
     /// The body as name servers send it to those who accept standard JSON.

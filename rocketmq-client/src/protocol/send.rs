@@ -1,6 +1,6 @@
 //! Storing a message: the request in its two layouts, and the response.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use rocketmq_transport::{Command, FieldError, Fields, Header};
 
@@ -87,12 +87,45 @@ impl SendRequest<'static> {
     }
 }
 
+/// How a message was stored. In each case it is stored and must not be sent again for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SendStatus {
+    /// As the broker is set up to store it.
+    Stored,
+    /// On the broker; its disk was not flushed in time.
+    FlushDiskTimeout,
+    /// On the broker; there is no replica to copy it to.
+    SlaveNotAvailable,
+    /// On the broker; no replica has confirmed it in time.
+    FlushSlaveTimeout,
+}
+
+impl SendStatus {
+    /// The name as logs and the command line print it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "Stored",
+            Self::FlushDiskTimeout => "FlushDiskTimeout",
+            Self::SlaveNotAvailable => "SlaveNotAvailable",
+            Self::FlushSlaveTimeout => "FlushSlaveTimeout",
+        }
+    }
+}
+
+impl fmt::Display for SendStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// The header of the response to a send that was stored (`SendMessageResponseHeader`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SendResponse {
     /// Where the message is in the broker's store, as text.
     pub(crate) offset_message_id: String,
-    pub(crate) queue_id: i32,
+    pub(crate) queue_id: u32,
     pub(crate) queue_offset: i64,
 }
 
