@@ -176,11 +176,7 @@ impl EmbeddedBroker {
             properties.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let keys = properties.get(properties::KEYS).into_iter().flat_map(|keys| keys.split_whitespace());
         StoredMessage {
-            queue: MessageQueue::new(
-                Arc::clone(topic),
-                Arc::clone(&broker.name),
-                place.queue_id.unsigned_abs(),
-            ),
+            queue: MessageQueue::new(Arc::clone(topic), Arc::clone(&broker.name), place.queue_id),
             queue_offset: place.queue_offset,
             msg_id: offset_message_id(broker.server.local_addr(), place.log_offset),
             unique_key: properties.get(properties::UNIQ_KEY).cloned(),

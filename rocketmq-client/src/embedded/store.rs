@@ -62,7 +62,7 @@ pub(super) struct Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) broker: usize,
-    pub(super) queue_id: i32,
+    pub(super) queue_id: u32,
     pub(super) queue_offset: i64,
     /// Its offset in what would be the broker's commit log.
     pub(super) log_offset: i64,
@@ -89,9 +89,9 @@ struct Topic {
     /// By broker; a topic exists only at the brokers that were asked to create it.
     configs: BTreeMap<usize, TopicConfig>,
     /// The next offset of each queue that holds messages, by broker and queue.
-    ends: HashMap<(usize, i32), i64>,
+    ends: HashMap<(usize, u32), i64>,
     /// Turns with each send that leaves the choice of the queue to the broker.
-    turn: i32,
+    turn: u32,
     /// In the order they arrived.
     records: Vec<Record>,
 }
@@ -188,18 +188,17 @@ impl State {
 }
 
 impl Topic {
-    fn choose_queue(&mut self, asked: i32, config: TopicConfig) -> Result<i32, Refusal> {
+    fn choose_queue(&mut self, asked: i32, config: TopicConfig) -> Result<u32, Refusal> {
         let queues = config.read_queues.max(config.write_queues);
         if asked >= queues {
             return Err(Refusal::parameter(format!(
                 "request queueId[{asked}] is illegal, the topic has {queues} queues"
             )));
         }
-        if asked >= 0 {
-            return Ok(asked);
-        }
-        self.turn = (self.turn + 1) % config.write_queues;
-        Ok(self.turn)
+        Ok(u32::try_from(asked).unwrap_or_else(|_| {
+            self.turn = (self.turn + 1) % config.write_queues.unsigned_abs();
+            self.turn
+        }))
     }
 }
 
