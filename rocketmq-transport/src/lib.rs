@@ -1,21 +1,32 @@
 //! Apache RocketMQ requests over TCP under one deadline.
 
 mod budget;
+mod channel;
 mod codec;
 mod command;
 mod config;
 mod connect;
+mod connection;
 mod deadline;
 mod error;
+mod failure_log;
 mod generation;
+mod lane;
+mod link;
 mod peer;
+mod pending;
+mod reader;
+mod request;
 mod server;
 mod signer;
 mod stage;
 mod stream;
 mod sync;
 mod transport;
+mod trip;
 mod usage;
+mod wait;
+mod writer;
 
 pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};
 pub use codec::{
@@ -29,9 +40,11 @@ pub use deadline::RequestDeadline;
 pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
 pub use peer::{Peer, PeerError};
+pub(crate) use pending::{Completion, PendingRequestTable};
 pub use server::{Handler, ResponseEncoding, Server, ServerConfig, serve};
 pub use signer::{AclError, AclSigner, SignError, Signature, Signer, Signing};
 pub use stage::{Certainty, Stage, StageClock};
 pub use stream::{Acceptance, Stream};
 pub use transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written};
-pub use usage::{Usage, Used};
+
+pub use usage::{PeerUsage, Usage, Used};

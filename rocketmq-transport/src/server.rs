@@ -18,7 +18,7 @@ use std::{
 
 use tokio::{
     net::TcpListener,
-    task::{AbortHandle, JoinSet},
+    task::{AbortHandle, JoinError, JoinSet},
     time::sleep,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -40,8 +40,8 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(&self, request: Command, remote: SocketAddr) -> impl Future<Output = Option<Response>> + Send;
 
     /// Learns that the connection of the client at `remote` has ended: once for each connection, after its
-    /// last request. It must not block. Only where the whole server is dropped may requests still be on
-    /// their way out.
+    /// last request. It must not block or panic. Only where the whole server is dropped may requests still be
+    /// on their way out.
     fn disconnected(&self, remote: SocketAddr) {
         let _ = remote;
     }
@@ -68,7 +68,7 @@ pub struct ServerConfig {
     /// from it. Default 256.
     pub max_in_flight: NonZeroUsize,
     /// How long requests in flight may go on once the client has ended its direction or the server is
-    /// closed. Default 5 s.
+    /// closed; the largest duration means no limit. Default 5 s.
     pub max_drain: Duration,
     /// How headers of responses are written. Default JSON.
     pub response_encoding: ResponseEncoding,
@@ -199,6 +199,23 @@ impl Drop for Server {
 /// # Cancel safety
 ///
 /// Dropping the future closes the stream and drops the requests in flight.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use std::{net::SocketAddr, sync::Arc};
+/// use rocketmq_transport::{Acceptance, CloseCause, Command, ServerConfig, Stream, serve};
+///
+/// let silent = |_: Command, _: SocketAddr| async { None };
+/// let (near, far) = tokio::io::duplex(1024);
+/// drop(far);
+/// let remote = SocketAddr::from(([192, 0, 2, 1], 1));
+/// let stream = Stream::new(near, Acceptance::Exact);
+/// let cause = serve(stream, remote, Arc::new(silent), ServerConfig::default()).await;
+/// assert!(matches!(cause, CloseCause::EndOfStream));
+/// # }
+/// ```
 pub async fn serve(
     stream: Stream,
     remote: SocketAddr,
@@ -266,11 +283,20 @@ async fn accept<H: Handler>(
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
             },
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            Some(ended) = connections.join_next(), if !connections.is_empty() => log_panic(ended),
         }
     }
     drop(next);
-    while connections.join_next().await.is_some() {}
+    while let Some(ended) = connections.join_next().await {
+        log_panic(ended);
+    }
+}
+
+/// A connection panics only where the handler's `disconnected` does.
+fn log_panic(ended: Result<CloseCause, JoinError>) {
+    if ended.is_err_and(|error| error.is_panic()) {
+        tracing::error!("the handler panicked at the end of a connection");
+    }
 }
 
 /// Whether the failure belongs to the connection that was to be accepted, and the next may do.

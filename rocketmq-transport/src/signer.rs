@@ -46,9 +46,9 @@ impl fmt::Debug for Signing<'_> {
 /// Signs with an access key and a secret key, as brokers with access control expect: HMAC-SHA1 over the
 /// values of all fields and the body.
 ///
-/// It adds `AccessKey`, `SecurityToken` where there is one, and `Signature`; of these names, the header's own
-/// are overridden. Nothing may be added to the header after it. Its `Debug` shows no key. The signature has no time in it: who
-/// reads a signed request can send it again.
+/// It adds `AccessKey`, `SecurityToken` where there is one, and `Signature`, and overrides what the header
+/// itself says under these names. Nothing may be added to the header after it. The signature has no time in
+/// it, so who reads a signed request can send it again. Its `Debug` shows no key.
 ///
 /// # Examples
 ///

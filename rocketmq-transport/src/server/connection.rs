@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     task::{Id, JoinError, JoinSet},
-    time::{Instant, sleep_until, timeout_at},
+    time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,8 @@ use super::{
     output::{Output, failure},
 };
 use crate::{
-    CloseCause, Command, EncodeOptions, FrameError, HeaderEncoding, Opaque, Response, Stream, decode_frame,
+    CloseCause, Command, EncodeOptions, FrameError, HeaderEncoding, Opaque, RequestDeadline, Response,
+    Stream, decode_frame,
     stream::{ReadHalf, WriteHalf},
 };
 
@@ -47,8 +48,11 @@ struct Asked {
 /// Nothing more is read; what is in flight may go on until then.
 struct Ending {
     cause: CloseCause,
-    until: Instant,
+    until: RequestDeadline,
 }
+
+/// How a request's task has ended.
+type Ended = Result<(Id, Option<Response>), JoinError>;
 
 impl<H: Handler> Connection<H> {
     pub(super) fn open(service: Service<H>, remote: SocketAddr) -> Self {
@@ -67,8 +71,12 @@ impl<H: Handler> Connection<H> {
         let (mut read, mut write) = stream.into_halves();
         let cause = match self.exchange(&mut read, &mut write, &stop).await {
             Ok(Ending { cause, until }) => {
-                // The client may have gone by now, and there is no response left that it could miss.
-                let _ = timeout_at(until, write.shutdown()).await;
+                tokio::select! {
+                    biased;
+                    // The client may have gone by now, and there is no response left that it could miss.
+                    _ = write.shutdown() => {}
+                    () = reached(until) => {}
+                }
                 cause
             }
             Err(cause) => cause,
@@ -89,10 +97,11 @@ impl<H: Handler> Connection<H> {
         loop {
             let wants_more = self.start_requests().map_err(CloseCause::Malformed)? && self.ending.is_none();
             let idle = self.requests.is_empty() && !self.output.is_pending();
-            if let Some(ending) = self.ending.take_if(|ending| idle || ending.until <= Instant::now()) {
+            let now = Instant::now();
+            if let Some(ending) = self.ending.take_if(|ending| idle || ending.until.is_expired(now)) {
                 return Ok(ending);
             }
-            let until = self.ending.as_ref().map(|ending| ending.until);
+            let until = self.ending.as_ref().map_or(RequestDeadline::never(), |ending| ending.until);
             if wants_more {
                 self.input.reserve(READ_BYTES);
             }
@@ -102,7 +111,9 @@ impl<H: Handler> Connection<H> {
                         self.end(CloseCause::EndOfStream);
                     }
                 }
-                Some(done) = self.requests.join_next_with_id(), if !self.output.is_full() => self.answer(done),
+                Some(ended) = self.requests.join_next_with_id(), if !self.output.is_full() => {
+                    self.answer_all(ended);
+                }
                 written = self.output.write(write), if self.output.is_pending() => written.map_err(lost)?,
                 () = stop.cancelled(), if self.ending.is_none() => {
                     self.input.clear();
@@ -140,18 +151,31 @@ impl<H: Handler> Connection<H> {
         }
     }
 
-    /// Encodes the response of a request that has ended, and of all others that have by now.
-    fn answer(&mut self, done: Result<(Id, Option<Response>), JoinError>) {
-        let mut next = Some(done);
-        while let Some(done) = next {
-            let (id, response) = done.unwrap_or_else(|error| {
-                tracing::error!(remote = %self.open.remote, %error, "a handler failed");
-                (error.id(), Some(failure("the handler panicked".into())))
-            });
-            if let (Some(asked), Some(response)) = (self.asked.remove(&id), response) {
-                self.respond(&response, &asked);
-            }
+    /// Encodes the responses of `first` and of all other requests that have ended by now.
+    fn answer_all(&mut self, first: Ended) {
+        let mut next = Some(first);
+        while let Some(ended) = next {
+            self.answer(ended);
             next = if self.output.is_full() { None } else { self.requests.try_join_next_with_id() };
+        }
+    }
+
+    fn answer(&mut self, ended: Ended) {
+        match ended {
+            Ok((id, response)) => {
+                if let (Some(asked), Some(response)) = (self.asked.remove(&id), response) {
+                    self.respond(&response, &asked);
+                }
+            }
+            Err(panicked) => {
+                let asked = self.asked.remove(&panicked.id());
+                // What it panicked with may quote a message, so that is left to the panic hook.
+                let opaque = asked.as_ref().map(|asked| asked.opaque.0);
+                tracing::error!(remote = %self.open.remote, opaque, "a handler panicked");
+                if let Some(asked) = asked {
+                    self.respond(&failure("the handler panicked".into()), &asked);
+                }
+            }
         }
     }
 
@@ -169,7 +193,8 @@ impl<H: Handler> Connection<H> {
     }
 
     fn end(&mut self, cause: CloseCause) {
-        self.ending = Some(Ending { cause, until: Instant::now() + self.open.service.config.max_drain });
+        self.ending =
+            Some(Ending { cause, until: RequestDeadline::after(self.open.service.config.max_drain) });
     }
 
     fn log_end(&self, cause: &CloseCause) {
@@ -202,9 +227,8 @@ impl<H: Handler> Drop for Open<H> {
     }
 }
 
-/// Waits for the instant; for ever where there is none.
-async fn reached(instant: Option<Instant>) {
-    match instant {
+async fn reached(deadline: RequestDeadline) {
+    match deadline.at() {
         Some(instant) => sleep_until(instant).await,
         None => future::pending().await,
     }

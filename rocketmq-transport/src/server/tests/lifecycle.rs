@@ -58,6 +58,19 @@ async fn requests_of_a_client_that_has_left_end_with_the_drain() {
 }
 
 #[tokio::test]
+async fn a_drain_without_limit_waits_for_the_last_response() {
+    let handler = Scripted::new();
+    let config = ServerConfig { max_drain: Duration::MAX, ..ServerConfig::default() };
+    let (mut client, served) = in_memory(&handler, config, PIPE);
+    client.send(request(1, "wait")).await;
+    client.stream.shutdown().await.unwrap();
+    handler.until(|handler| handler.started() == 1).await;
+    handler.gate.add_permits(1);
+    assert_eq!(client.expect().await.0, 1);
+    assert!(matches!(served.await.unwrap(), CloseCause::EndOfStream));
+}
+
+#[tokio::test]
 async fn a_lost_connection_ends_its_requests_and_the_handler_learns_of_it() {
     let handler = Scripted::new();
     let (mut client, served) = in_memory(&handler, ServerConfig::default(), PIPE);
