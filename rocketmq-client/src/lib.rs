@@ -5,6 +5,8 @@ mod error;
 mod failure_log;
 mod heartbeat;
 mod identity;
+#[cfg(feature = "embedded-broker")]
+mod embedded;
 mod message;
 mod producer;
 mod protocol;
@@ -15,6 +17,11 @@ mod routes;
 mod tasks;
 
 pub use attempt::Attempt;
+#[cfg(feature = "embedded-broker")]
+pub use embedded::{
+    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, KnownClient, StoredMessage,
+    TopicError,
+};
 pub use error::{SendError, SendErrorKind};
 pub use message::{Message, MessageError};
 pub use producer::{
