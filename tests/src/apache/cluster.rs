@@ -51,19 +51,20 @@ impl Cluster {
     pub fn start(spec: ClusterSpec) -> Result<Self, HarnessError> {
         let distribution = Distribution::fetch(&spec.version)?;
         let folder = RunFolder::new()?;
-        let mut name_server = Node::name_server(&distribution, folder.path().join("namesrv"))?;
-        name_server.wait_until_ready(|address| registered(address).map(drop))?;
+        let name_server = Node::name_server(&distribution, folder.path().join("namesrv"))?
+            .wait_until_ready(|address| registered(address).map(drop))?;
         let start = |(number, broker)| {
             let folder = folder.path().join(format!("broker-{number}"));
             Node::broker(&distribution, folder, broker, name_server.address())
         };
-        let mut brokers = spec.brokers.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
-        for broker in &mut brokers {
+        let brokers = spec.brokers.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
+        let wait = |broker: Node| {
             broker.wait_until_ready(|address| {
                 let table = registered(name_server.address())?;
                 if table.contains(&quoted(address)) { Ok(()) } else { Err(table) }
-            })?;
-        }
+            })
+        };
+        let brokers = brokers.into_iter().map(wait).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { brokers, name_server, folder, distribution })
     }
 

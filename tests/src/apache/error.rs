@@ -36,6 +36,12 @@ pub enum HarnessError {
         /// The last that was seen of it.
         seen: String,
     },
+    /// The ports that were free when they were chosen were taken by others, each time.
+    #[error("the ports were taken by others at each of {starts} starts")]
+    NoPort {
+        /// How often it was tried.
+        starts: u32,
+    },
     /// A name server or broker answered a request of the harness with a failure.
     #[error("{peer} answered request {request} with {code}: {remark}")]
     Refused {

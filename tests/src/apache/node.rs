@@ -85,34 +85,52 @@ impl Node {
     /// Waits until `ready` finds the node at its address in service. A node that has lost its port to somebody
     /// else before it could take it is started again on another.
     pub(crate) fn wait_until_ready(
-        &mut self,
+        mut self,
         ready: impl Fn(SocketAddr) -> Result<(), String>,
-    ) -> Result<(), HarnessError> {
-        let mut starts = 1;
-        loop {
-            match self.wait_once(&ready) {
-                Err(HarnessError::Ended { output, .. })
-                    if starts < MAX_STARTS && output.contains("Address already in use") =>
-                {
-                    starts += 1;
-                    *self = self.launch.clone().start()?;
+    ) -> Result<Self, HarnessError> {
+        for _ in 0..MAX_STARTS {
+            match self.wait_for_start(&ready)? {
+                Start::Ready => return Ok(self),
+                Start::PortTaken => {
+                    drop(self.process);
+                    self = self.launch.start()?;
                 }
-                done => return done,
             }
         }
+        Err(HarnessError::NoPort { starts: MAX_STARTS })
     }
 
-    fn wait_once(&mut self, ready: impl Fn(SocketAddr) -> Result<(), String>) -> Result<(), HarnessError> {
+    fn wait_for_start(
+        &mut self,
+        ready: impl Fn(SocketAddr) -> Result<(), String>,
+    ) -> Result<Start, HarnessError> {
         let (address, program) = (self.address, self.launch.program);
-        let what = || format!("start of the {} at {address}", program.name);
-        wait_until(what, START_LIMIT, || {
-            self.process.check_running()?;
-            Ok(match ready(address) {
-                Ok(()) => Look::Done,
-                Err(seen) => Look::NotYet(format!("{seen}\n{}", self.process.last_words())),
-            })
-        })
+        let mut start = Start::Ready;
+        wait_until(
+            || format!("start of the {} at {address}", program.name),
+            START_LIMIT,
+            || {
+                // In this order, so that the output of a process that has ended is complete.
+                let running = self.process.check_running();
+                let output = self.process.output();
+                if output.contains("Address already in use") {
+                    start = Start::PortTaken;
+                    return Ok(Look::Done);
+                }
+                running?;
+                Ok(match ready(address) {
+                    Ok(()) => Look::Done,
+                    Err(seen) => Look::NotYet(format!("{seen}\n{output}")),
+                })
+            },
+        )?;
+        Ok(start)
     }
+}
+
+enum Start {
+    Ready,
+    PortTaken,
 }
 
 #[derive(Clone, Debug)]

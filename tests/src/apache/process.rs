@@ -39,21 +39,20 @@ impl Process {
         self.child.id()
     }
 
-    /// Fails when the program has ended, with its last words.
+    /// Fails when the program has ended, with all that it has printed.
     pub(crate) fn check_running(&mut self) -> Result<(), HarnessError> {
         let status = self.child.try_wait().map_err(HarnessError::io(|| format!("wait for {}", self.name)))?;
         status.map_or(Ok(()), |status| Err(self.ended(status)))
     }
 
-    /// The end of what the program has printed.
-    pub(crate) fn last_words(&self) -> String {
+    /// What the program has printed so far.
+    pub(crate) fn output(&self) -> String {
         let printed = fs::read(&self.output).unwrap_or_default();
-        let tail = &printed[printed.len().saturating_sub(MAX_LAST_WORDS)..];
-        String::from_utf8_lossy(tail).into_owned()
+        String::from_utf8_lossy(&printed).into_owned()
     }
 
     fn ended(&self, status: ExitStatus) -> HarnessError {
-        HarnessError::Ended { what: self.name.clone(), status, output: self.last_words() }
+        HarnessError::Ended { what: self.name.clone(), status, output: self.output() }
     }
 
     /// Kills the program. The watcher is told to stand down before the program is reaped, so that it never
@@ -89,8 +88,6 @@ exec 3<&0
 { read -r _ || kill -9 $$; } <&3 3<&- &
 exec "$@" </dev/null 3<&-
 "#;
-
-const MAX_LAST_WORDS: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_by_itself_is_reported_with_its_last_words() {
+    fn a_program_that_ends_by_itself_is_reported_with_what_it_printed() {
         let mut process = spawn("spoken", "sh", &["-c", "echo no such luck; exit 3"]);
         process.child.wait().expect("it was started here");
         let error = process.check_running().expect_err("it has ended").to_string();
