@@ -1,10 +1,16 @@
-//! Requests and responses: what we write from typed fields, and what we read as a view on the frame.
+//! What goes over the wire, as values: operations, correlation numbers, requests and responses.
 
-use std::{borrow::Cow, fmt, ops::Range};
+mod fields;
+
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
 
-use crate::codec::{FieldError, Fields};
+pub(crate) use self::fields::{Decimal, Sink, shorten};
+pub use self::fields::{FieldError, Fields, Header};
 
 /// The operation of a request, or the status of a response (`RequestCode`, `ResponseCode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,18 +52,9 @@ pub enum HeaderEncoding {
     Binary,
 }
 
-/// The typed fields of a request or response, written straight into the frame.
-pub trait Header: Send + Sync {
-    /// Writes each field that is set. It must write the same fields each time it is asked.
-    fn write(&self, fields: &mut Fields<'_>);
-}
-
-/// No fields.
-impl Header for () {
-    fn write(&self, _: &mut Fields<'_>) {}
-}
-
 /// A request to be sent: operation, typed fields, body.
+///
+/// Its `Debug` shows the names of the fields and the length of the body, never a value.
 #[derive(Clone)]
 pub struct Request<'a> {
     /// The operation.
@@ -68,7 +65,51 @@ pub struct Request<'a> {
     pub body: Bytes,
 }
 
+impl Request<'_> {
+    /// The fields of the header in the order in which brokers sign them: by name, UTF-16 unit by unit. A name
+    /// that the header writes twice is there once, with its last value, as brokers read it.
+    ///
+    /// It allocates for each field, and is meant for [signers](crate::Signer).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use rocketmq_transport::{Code, Fields, Header, Request};
+    ///
+    /// struct Offset;
+    ///
+    /// impl Header for Offset {
+    ///     fn write(&self, fields: &mut Fields<'_>) {
+    ///         fields.str("topic", "orders");
+    ///         fields.int("queueId", 3);
+    ///     }
+    /// }
+    ///
+    /// let request = Request { code: Code(30), header: &Offset, body: Bytes::new() };
+    /// let fields = request.fields();
+    /// assert_eq!(fields[0], ("queueId".to_owned(), "3".to_owned()));
+    /// assert_eq!(fields[1], ("topic".to_owned(), "orders".to_owned()));
+    /// ```
+    #[must_use]
+    pub fn fields(&self) -> Vec<(String, String)> {
+        fields::sorted(self.header)
+    }
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("code", &self.code.0)
+            .field("fields", &fields::names(self.header))
+            .field("body_len", &self.body.len())
+            .finish()
+    }
+}
+
 /// A response to be sent by the listening side.
+///
+/// Its `Debug` shows the names of the fields and the length of the body, never a value.
 pub struct Response {
     /// The status.
     pub code: Code,
@@ -80,42 +121,18 @@ pub struct Response {
     pub body: Bytes,
 }
 
-/// A received request or response: a view on its frame, decoded as far as it is asked for.
-#[derive(Clone)]
-pub struct Command {
-    frame: Bytes,
-    ext: Range<u32>,
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("code", &self.code.0)
+            .field("remark", &self.remark.as_deref().map(shorten))
+            .field("fields", &fields::names(&*self.header))
+            .field("body_len", &self.body.len())
+            .finish()
+    }
 }
-impl Command {
-    /// doc
-    pub fn code(&self) -> Code { unimplemented!() }
-    /// doc
-    pub fn opaque(&self) -> Opaque { unimplemented!() }
-    /// doc
-    pub fn flag(&self) -> i32 { unimplemented!() }
-    /// doc
-    pub fn is_response(&self) -> bool { unimplemented!() }
-    /// doc
-    pub fn is_oneway(&self) -> bool { unimplemented!() }
-    /// doc
-    pub fn version(&self) -> i32 { unimplemented!() }
-    /// Language as sent
-    pub fn language(&self) -> Option<Cow<'_, str>> { unimplemented!() }
-    /// doc
-    pub fn remark(&self) -> Option<Cow<'_, str>> { unimplemented!() }
-    /// The form of the header it came in
-    pub fn encoding(&self) -> HeaderEncoding { unimplemented!() }
-    /// The value of ext field `name`; the last one where it was sent twice; `None` where missing, null or empty.
-    pub fn field(&self, name: &str) -> Option<Cow<'_, str>> { let _ = (name, &self.frame, &self.ext); unimplemented!() }
-    /// parse field; None where missing/null/empty
-    pub fn parse<T: std::str::FromStr>(&self, name: &'static str) -> Result<Option<T>, FieldError> { let _ = name; unimplemented!() }
-    /// parse required
-    pub fn require<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, FieldError> { let _ = name; unimplemented!() }
-    /// all fields in order of the wire, duplicates included
-    pub fn fields(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> + '_ { std::iter::empty() }
-    /// doc
-    pub fn body(&self) -> &[u8] { unimplemented!() }
-    /// Body sharing the frame's memory
-    pub fn body_bytes(&self) -> Bytes { unimplemented!() }
-}
-impl fmt::Debug for Command { fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str("Command") } }
+
+/// Bit 0 of the flag word (`RPC_TYPE`): this is a response.
+pub(crate) const FLAG_RESPONSE: i32 = 1;
+/// Bit 1 of the flag word (`RPC_ONEWAY`): a request that wants no response.
+pub(crate) const FLAG_ONEWAY: i32 = 2;

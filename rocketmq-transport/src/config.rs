@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::budget::Limit;
+use crate::{
+    FrameLimits, HeaderEncoding,
+    budget::{Limit, Limits},
+};
 
 /// Settings of a [`Transport`](crate::Transport).
 ///
@@ -63,8 +66,11 @@ pub struct TransportConfig {
     pub max_idle: Duration,
     /// The opaque of the first request of each connection. Default 0.
     pub first_opaque: i32,
+    /// How many requests one connection carries before it is replaced; no opaque is used twice on it. Default
+    /// and upper limit 2^32, which is how many opaques there are.
+    pub opaques_per_connection: u64,
     /// How headers are written; each received frame says itself how to read it. Default JSON.
-    pub header_encoding: crate::HeaderEncoding,
+    pub header_encoding: HeaderEncoding,
     /// The `version` field of each request (`MQVersion`). Default 479, which is 5.3.3: enough to be told to go
     /// away, and to be given routes in standard JSON.
     pub version: i16,
@@ -96,7 +102,8 @@ impl Default for TransportConfig {
             max_drain: Duration::from_secs(120),
             max_idle: Duration::from_secs(100),
             first_opaque: 0,
-            header_encoding: crate::HeaderEncoding::Json,
+            opaques_per_connection: MAX_OPAQUES,
+            header_encoding: HeaderEncoding::Json,
             version: 479,
             failure_log: FailureLog::On,
         }
@@ -104,13 +111,28 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
+    pub(crate) const fn frame_limits(&self) -> FrameLimits {
+        FrameLimits { max_frame_bytes: self.max_frame_bytes, max_header_bytes: self.max_header_bytes }
+    }
+
+    pub(crate) const fn limits(&self) -> Limits {
+        Limits {
+            client: self.client_limit,
+            peer: self.peer_limit,
+            control: self.control_limit,
+            data: self.data_limit,
+            long_poll: self.long_poll_limit,
+        }
+    }
+
     /// Checks the settings against each other; [`Transport::new`](crate::Transport::new) does it too.
     ///
     /// # Errors
     ///
     /// The first setting that is out of range, by name.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let check = |setting, holds: bool, reason| if holds { Ok(()) } else { Err(ConfigError { setting, reason }) };
+        let check =
+            |setting, holds: bool, reason| if holds { Ok(()) } else { Err(ConfigError { setting, reason }) };
         check(
             "max_frame_bytes",
             (MIN_FRAME_BYTES..=MAX_FRAME_BYTES).contains(&self.max_frame_bytes),
@@ -128,7 +150,11 @@ impl TransportConfig {
             ("data_limit", self.data_limit),
             ("long_poll_limit", self.long_poll_limit),
         ] {
-            check(setting, limit.requests > 0 && limit.bytes > 0, "must allow at least one request and one byte")?;
+            check(
+                setting,
+                limit.requests > 0 && limit.bytes > 0,
+                "must allow at least one request and one byte",
+            )?;
         }
         for (setting, duration) in [
             ("max_frame_read", self.max_frame_read),
@@ -142,6 +168,11 @@ impl TransportConfig {
         }
         check("max_backoff", self.min_backoff <= self.max_backoff, "must not be shorter than min_backoff")?;
         check("max_tombstones", self.max_tombstones > 0, "must be at least 1")?;
+        check(
+            "opaques_per_connection",
+            (1..=MAX_OPAQUES).contains(&self.opaques_per_connection),
+            "must be between 1 and 2^32",
+        )?;
         check("version", self.version >= 0, "must not be negative")
     }
 }
@@ -179,5 +210,7 @@ pub struct ConfigError {
 const MAX_FRAME_BYTES: usize = 16 << 20;
 /// The header's length has 24 bits.
 const MAX_HEADER_BYTES: usize = (1 << 24) - 1;
+/// An opaque has 32 bits.
+const MAX_OPAQUES: u64 = 1 << 32;
 /// Room for the smallest request we make.
 const MIN_FRAME_BYTES: usize = 64;

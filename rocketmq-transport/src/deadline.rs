@@ -86,6 +86,11 @@ impl RequestDeadline {
     pub fn capped_at(self, limit: Instant) -> Self {
         Self { at: Some(self.at.map_or(limit, |at| at.min(limit))), budget: self.budget }
     }
+
+    /// This deadline, or `limit` where there is one and it is earlier.
+    pub(crate) fn capped_by(self, limit: Option<Instant>) -> Self {
+        limit.map_or(self, |limit| self.capped_at(limit))
+    }
 }
 
 #[cfg(all(test, not(rocketmq_loom)))]

@@ -25,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) opaque: Option<Opaque>,
     pub(crate) code: Code,
     pub(crate) budget: Duration,
-    pub(crate) bytes: usize,
+    pub(crate) bytes: u64,
     pub(crate) last_heard: Option<Duration>,
 }
 
@@ -100,9 +100,9 @@ impl TransportError {
         &self.0.clock
     }
 
-    /// The bytes the request was charged with.
+    /// The bytes that admission charges the request with; 0 where it never asked.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> u64 {
         self.0.bytes
     }
 
@@ -230,9 +230,11 @@ impl TransportErrorKind {
             Self::ConnectFailed(error) | Self::BackingOff { source: error, .. } => Some(&**error),
             Self::SigningFailed(error) => Some(&**error),
             Self::ConnectionLost(cause) => Some(cause),
-            Self::DeadlineExpired | Self::NotStarted | Self::QueueSaturated(_) | Self::TooLarge(_) | Self::Closed => {
-                None
-            }
+            Self::DeadlineExpired
+            | Self::NotStarted
+            | Self::QueueSaturated(_)
+            | Self::TooLarge(_)
+            | Self::Closed => None,
         }
     }
 }

@@ -20,6 +20,10 @@ impl<T> Mutex<T> {
         Self(Inner::new(value))
     }
 
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

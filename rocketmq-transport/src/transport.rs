@@ -1,12 +1,37 @@
-//! The public entry: peer to channel, calls, closing.
+//! The public entry: from peer to channel, calls, closing.
 
-use std::time::Duration;
-use std::sync::Arc;
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use dashmap::DashMap;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::{Class, Command, ConfigError, Opaque, Peer, PendingRequestOwner, Permit, Request, RequestDeadline, Stage, StageClock, TransportConfig, TransportError, Usage, connect::Connector, signer::Signer};
+use crate::{
+    Class, Command, ConfigError, Connector, FailureLog, Opaque, Peer, PendingRequestOwner, Permit, Refusal,
+    Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError, Usage,
+    budget::BudgetTree,
+    channel::{Channel, Fittings},
+    failure_log::log_failure,
+    pending::{PendingRequestTable, Tally},
+    request::Kind,
+    trip::Trip,
+};
 
 /// How a call is to be carried out.
+///
+/// Made from a [`RequestDeadline`], with the rest at its defaults.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use std::time::Duration;
+/// use rocketmq_transport::{CallOptions, Class, RequestDeadline};
+///
+/// let mut options = CallOptions::from(RequestDeadline::after(Duration::from_secs(1)));
+/// options.class = Class::Control;
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CallOptions {
@@ -15,28 +40,38 @@ pub struct CallOptions {
     /// When a byte of the frame must have left at the latest; a call that has started goes on to its deadline.
     /// Default: no such instant.
     pub start_by: Option<Instant>,
-    /// The budget and lane it uses. Default data.
+    /// The budget and the lane it uses. Default data.
     pub class: Class,
     /// What to do when the budget is full. Default refuse.
     pub admission: Admission,
-    /// How long the peer has been asked to hold the answer back; its silence is judged only after it. Default zero.
+    /// How long the peer has been asked to hold the response back; its silence is judged only after it. Default
+    /// zero.
     pub suspend: Duration,
-    /// The time spent so far, which the call goes on with. Default: a clock that starts with the call.
+    /// The time spent so far, with which the call goes on. Default: a clock that starts with the call.
     pub clock: Option<StageClock>,
 }
+
+impl From<RequestDeadline> for CallOptions {
+    fn from(deadline: RequestDeadline) -> Self {
+        Self {
+            deadline,
+            start_by: None,
+            class: Class::Data,
+            admission: Admission::Refuse,
+            suspend: Duration::ZERO,
+            clock: None,
+        }
+    }
+}
+
 /// What to do when the budget is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Fail at once.
     #[default]
     Refuse,
-    /// Wait in turn until the deadline.
+    /// Wait in turn, until the deadline.
     Wait,
-}
-impl From<RequestDeadline> for CallOptions {
-    fn from(deadline: RequestDeadline) -> Self {
-        Self { deadline, start_by: None, class: Class::Data, admission: Admission::Refuse, suspend: Duration::ZERO, clock: None }
-    }
 }
 
 /// A call that was answered.
@@ -69,43 +104,249 @@ pub struct Written {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloseReport {
-    /// Requests that were answered during the close.
+    /// Requests that were answered, or one-way and written, during the close.
     pub finished: u64,
-    /// Requests that ended otherwise during the close, by their own deadline or a lost connection.
+    /// Requests that ended otherwise during the close: by their deadline, their caller, a lost connection.
     pub failed: u64,
-    /// Requests that the close itself ended when its bound came.
+    /// Requests that were still in flight when the bound came, and were ended by it.
     pub abandoned: u64,
 }
 
-/// All channels of a client.
-#[derive(Clone, Debug)]
-pub struct Transport {}
-
-impl Transport {
-    /// doc
-    pub fn new(config: TransportConfig) -> Result<Self, ConfigError> { Self::builder(config).build() }
-    /// doc
-    pub fn builder(config: TransportConfig) -> TransportBuilder { let _ = config; unimplemented!() }
-    /// doc
-    pub async fn call(&self, peer: &Peer, request: Request<'_>, options: impl Into<CallOptions>) -> Result<Completed, TransportError> { let _ = (peer, request, options.into()); unimplemented!() }
-    /// doc
-    pub async fn oneway(&self, peer: &Peer, request: Request<'_>, options: impl Into<CallOptions>) -> Result<Written, TransportError> { let _ = (peer, request, options.into()); unimplemented!() }
-    /// A client-level permit for bytes kept outside of a request, such as bodies kept for a retry.
-    pub fn retain(&self, bytes: u64) -> Result<Permit, crate::Refusal> { let _ = bytes; unimplemented!() }
-    /// doc
-    pub fn usage(&self) -> Usage { unimplemented!() }
-    /// Graceful
-    pub async fn close(&self, bound: Duration) -> CloseReport { let _ = bound; unimplemented!() }
+/// Requests and responses with any number of peers, each over one connection at a time.
+///
+/// A handle is cheap to clone. Connections are opened by the first request that needs them; the drop of the
+/// last handle closes them and ends every task. It must be used within a tokio runtime with time and I/O enabled.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use bytes::Bytes;
+/// use rocketmq_transport::{Code, Request, RequestDeadline, Transport, TransportConfig};
+///
+/// let transport = Transport::new(TransportConfig::default())?;
+/// let heartbeat = Request { code: Code(34), header: &(), body: Bytes::from_static(br#"{"clientID":"me"}"#) };
+/// let deadline = RequestDeadline::after(Duration::from_secs(3));
+/// match transport.call(&"127.0.0.1:10911".parse()?, heartbeat, deadline).await {
+///     Ok(completed) => println!("status {}", completed.response.code()),
+///     Err(error) => println!("{error}, in {} with certainty {}", error.stage(), error.certainty()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Transport {
+    shared: Arc<Shared>,
 }
 
-/// doc
-#[derive(Debug)]
-pub struct TransportBuilder {}
+struct Shared {
+    fittings: Fittings,
+    budget: BudgetTree,
+    channels: DashMap<Peer, Arc<Channel>>,
+}
+
+impl Transport {
+    /// A transport over plain TCP, without a signer.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that is out of range.
+    pub fn new(config: TransportConfig) -> Result<Self, ConfigError> {
+        Self::builder(config).build()
+    }
+
+    /// A transport with a connector or a signer of its own.
+    pub fn builder(config: TransportConfig) -> TransportBuilder {
+        TransportBuilder { config, connector: None, signer: None }
+    }
+
+    /// Sends `request` to `peer` and waits for its response.
+    ///
+    /// The deadline covers admission, connecting, signing, queueing, writing and the wait. A response of any
+    /// status is a success here; what the status means is the caller's to say.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::kind`] says what happened, [`TransportError::stage`] where, and
+    /// [`TransportError::certainty`] whether the peer may have acted.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives back its place in the budget at once. A queued frame is withdrawn, and not one
+    /// byte of it is sent; once writing has begun the frame is finished, and the peer may act on it.
+    ///
+    /// # Examples
+    ///
+    /// See [`Transport`].
+    pub fn call<'a>(
+        &'a self,
+        peer: &'a Peer,
+        request: Request<'a>,
+        options: impl Into<CallOptions>,
+    ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
+        let mut trip = Trip::start(peer, request.code, Kind::Call, &options.into());
+        async move {
+            let response = self.carry(&mut trip, &request).await?;
+            let response = response.expect("a call ends with a response or an error");
+            let Written { clock, generation, opaque } = written(&trip);
+            Ok(Completed { response, clock, generation, opaque })
+        }
+    }
+
+    /// Sends `request` to `peer` without asking for a response.
+    ///
+    /// Success means that the socket has accepted its last byte, which says no more than that: the peer may
+    /// never read it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`call`](Self::call).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`call`](Self::call).
+    pub fn oneway<'a>(
+        &'a self,
+        peer: &'a Peer,
+        request: Request<'a>,
+        options: impl Into<CallOptions>,
+    ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
+        let mut trip = Trip::start(peer, request.code, Kind::Oneway, &options.into());
+        async move {
+            self.carry(&mut trip, &request).await?;
+            Ok(written(&trip))
+        }
+    }
+
+    /// Claims client-level bytes for what is kept outside of a request, such as a body kept for a retry. They
+    /// are given back by the permit's drop.
+    ///
+    /// # Errors
+    ///
+    /// The client-level limit, where it is full.
+    pub fn retain(&self, bytes: u64) -> Result<Permit, Refusal> {
+        self.shared.budget.retain(bytes)
+    }
+
+    /// What is in use, per level and peer.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let peers = self.channels().iter().map(|channel| channel.usage()).collect();
+        Usage { client: self.shared.budget.used(), peers }
+    }
+
+    /// Closes gracefully: takes no more requests, lets those in flight end for up to `bound`, ends the rest,
+    /// shuts the connections down, and waits until every task has ended.
+    ///
+    /// Requests that are not registered with a connection yet end at once. A second close waits for the same
+    /// end, by its own bound. [`Duration::MAX`] means no bound but the requests' own deadlines.
+    ///
+    /// # Cancel safety
+    ///
+    /// What was begun goes on when the future is dropped, without the bound; call it again to wait on.
+    pub async fn close(&self, bound: Duration) -> CloseReport {
+        let bound = RequestDeadline::after(bound).at();
+        // First of all: a channel that is not listed below finds it cancelled before it opens anything.
+        self.shared.fittings.closed.cancel();
+        let channels = self.channels();
+        let mut before = Tally::default();
+        for channel in &channels {
+            before.add(channel.tally());
+            channel.retire();
+        }
+        let mut after = Tally::default();
+        let mut abandoned = 0;
+        for channel in &channels {
+            abandoned += channel.drained(bound).await;
+            after.add(channel.tally());
+        }
+        CloseReport {
+            finished: after.answered.saturating_sub(before.answered),
+            failed: after.failed.saturating_sub(before.failed).saturating_sub(abandoned),
+            abandoned,
+        }
+    }
+
+    async fn carry(
+        &self,
+        trip: &mut Trip<'_>,
+        request: &Request<'_>,
+    ) -> Result<Option<Command>, TransportError> {
+        let channel = self.channel(trip.peer);
+        let carried = channel.carry(trip, request).await;
+        if let (Err(error), FailureLog::On) = (&carried, self.shared.fittings.config.failure_log) {
+            log_failure(error, channel.tally().waiting);
+        }
+        carried
+    }
+
+    fn channel(&self, peer: &Peer) -> Arc<Channel> {
+        if let Some(channel) = self.shared.channels.get(peer) {
+            return Arc::clone(&channel);
+        }
+        let new = || {
+            let channel = Channel::new(peer.clone(), self.shared.fittings.clone(), self.shared.budget.peer());
+            Arc::new(channel)
+        };
+        Arc::clone(&self.shared.channels.entry(peer.clone()).or_insert_with(new))
+    }
+
+    fn channels(&self) -> Vec<Arc<Channel>> {
+        self.shared.channels.iter().map(|channel| Arc::clone(&channel)).collect()
+    }
+}
+
+/// What is known of a request that has left.
+fn written(trip: &Trip<'_>) -> Written {
+    let left = trip.connection.as_ref().zip(trip.opaque);
+    let (connection, opaque) = left.expect("what has left was registered with a connection");
+    Written { clock: trip.clock, generation: connection.link.owner(), opaque }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport").field("channels", &self.shared.channels.len()).finish_non_exhaustive()
+    }
+}
+
+/// A transport to be built; see [`Transport::builder`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct TransportBuilder {
+    config: TransportConfig,
+    connector: Option<Arc<dyn Connector>>,
+    signer: Option<Arc<dyn Signer>>,
+}
+
 impl TransportBuilder {
-    /// doc
-    pub fn connector(self, _connector: Arc<dyn Connector>) -> Self { self }
-    /// doc
-    pub fn signer(self, _signer: Arc<dyn Signer>) -> Self { self }
-    /// doc
-    pub fn build(self) -> Result<Transport, ConfigError> { unimplemented!() }
+    /// How connections are opened. Default [`TcpConnector`].
+    pub fn connector(mut self, connector: Arc<dyn Connector>) -> Self {
+        self.connector = Some(connector);
+        self
+    }
+
+    /// What signs each request. Default: nothing does.
+    pub fn signer(mut self, signer: Arc<dyn Signer>) -> Self {
+        self.signer = Some(signer);
+        self
+    }
+
+    /// The transport. Nothing is opened yet.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that is out of range.
+    pub fn build(self) -> Result<Transport, ConfigError> {
+        self.config.validate()?;
+        let budget = BudgetTree::new(self.config.limits());
+        let fittings = Fittings {
+            config: Arc::new(self.config),
+            connector: self.connector.unwrap_or_else(|| Arc::new(TcpConnector::new())),
+            signer: self.signer,
+            pending: Arc::new(PendingRequestTable::new()),
+            closed: CancellationToken::new(),
+        };
+        Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: DashMap::new() }) })
+    }
 }

@@ -1,0 +1,46 @@
+//! Values at stable indices that are used again.
+
+/// A vector whose freed places are filled again; every operation is O(1) amortised.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    slots: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Slab<T> {
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+
+    pub(super) fn insert(&mut self, value: T) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.slots[index] = Some(value);
+            index
+        } else {
+            self.slots.push(Some(value));
+            self.slots.len() - 1
+        }
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> T {
+        let value = self.slots[index].take().expect(HELD);
+        self.free.push(index);
+        value
+    }
+
+    pub(super) fn at(&self, index: usize) -> &T {
+        self.slots[index].as_ref().expect(HELD)
+    }
+
+    pub(super) fn at_mut(&mut self, index: usize) -> &mut T {
+        self.slots[index].as_mut().expect(HELD)
+    }
+
+    #[cfg(test)]
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+/// The invariant of every caller.
+const HELD: &str = "an index is held only while its value is stored";

@@ -1,0 +1,243 @@
+//! The way to a live connection: one dial at a time, and a pause after a failure.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    sync::watch,
+    task::AbortHandle,
+    time::{Instant, timeout},
+};
+
+use super::{Shared, keeper::keep};
+use crate::{
+    CloseCause, RetireReason, TransportConfig,
+    connection::Connection,
+    link::Link,
+    pending::{Phase, Tally},
+    stream::Stream,
+};
+
+/// The connections of a channel, and how the next one comes about.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    /// The one that takes requests, if there is one.
+    current: Option<Arc<Connection>>,
+    /// All that have not ended, the current one included.
+    pub(super) open: Vec<Arc<Connection>>,
+    dial: Option<Dial>,
+    backoff: Backoff,
+    /// Of the connections that have ended.
+    past: Tally,
+}
+
+#[derive(Debug)]
+struct Dial {
+    result: watch::Receiver<DialResult>,
+    task: AbortHandle,
+}
+
+/// `None` while the dial is in flight.
+type DialResult = Option<Result<(), Arc<io::Error>>>;
+
+/// What a request in need of a connection finds.
+pub(super) enum Found {
+    Live(Arc<Connection>),
+    /// A dial in flight, to be waited for.
+    Dialing(watch::Receiver<DialResult>),
+    BackingOff {
+        remaining: Duration,
+        source: Arc<io::Error>,
+    },
+    Closed,
+}
+
+impl Connections {
+    /// The live connection, or the one dial in flight, started now if there is none.
+    pub(super) fn find(&mut self, channel: &Arc<Shared>, now: Instant) -> Found {
+        if channel.closed.is_cancelled() {
+            return Found::Closed;
+        }
+        if let Some(current) = &self.current {
+            if now.saturating_duration_since(current.link.pulse.last_used()) > channel.config.max_idle {
+                current.link.retire(RetireReason::Idle, now);
+            }
+            if current.link.table.phase() == Phase::Accepting {
+                return Found::Live(Arc::clone(current));
+            }
+            if let Some(current) = self.current.take() {
+                self.backoff.after_end(&current, &channel.config);
+            }
+        }
+        if let Some(dial) = &self.dial {
+            return Found::Dialing(dial.result.clone());
+        }
+        if let Some((remaining, source)) = self.backoff.pending(now) {
+            return Found::BackingOff { remaining, source };
+        }
+        let (sender, result) = watch::channel(None);
+        let guard = DialGuard { channel: Arc::downgrade(channel), result: sender };
+        let task = tokio::spawn(dial(guard)).abort_handle();
+        self.dial = Some(Dial { result: result.clone(), task });
+        Found::Dialing(result)
+    }
+
+    /// Ends the dial in flight.
+    pub(super) fn end_dial(&mut self) {
+        if let Some(dial) = self.dial.take() {
+            dial.task.abort();
+        }
+    }
+
+    /// Forgets the connections that have ended, but for their tally.
+    pub(super) fn prune(&mut self) {
+        let past = &mut self.past;
+        self.open.retain(|connection| {
+            let open = !connection.has_ended();
+            if !open {
+                past.add(connection.link.table.tally());
+            }
+            open
+        });
+    }
+
+    /// What is pending, and what has ended so far.
+    pub(super) fn tally(&self) -> Tally {
+        let mut sum = self.past;
+        self.open.iter().for_each(|connection| sum.add(connection.link.table.tally()));
+        sum
+    }
+}
+
+/// Waits for the end of a dial. Cancel safe: the dial goes on for whoever else waits for it.
+pub(super) async fn dialed(mut result: watch::Receiver<DialResult>) -> Result<(), Arc<io::Error>> {
+    match result.wait_for(Option::is_some).await {
+        Ok(done) => done.clone().unwrap_or(Ok(())),
+        Err(_) => Err(Arc::new(io::Error::other("the dial was abandoned"))),
+    }
+}
+
+/// Dials under its own limit, whoever waits for it, and makes the result the channel's current connection.
+async fn dial(guard: DialGuard) {
+    let Some(channel) = guard.channel.upgrade() else { return };
+    let (connector, peer) = (Arc::clone(&channel.connector), channel.peer.clone());
+    let limit = channel.config.connect_timeout;
+    // The dial must not keep alive a channel that nobody uses.
+    drop(channel);
+    let dialed = match timeout(limit, connector.connect(&peer)).await {
+        Ok(dialed) => dialed,
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no connection within {} ms", limit.as_millis()),
+        )),
+    };
+    guard.finish(dialed);
+}
+
+/// Frees the dial's place and tells its waiters, also when the dial panics or is aborted.
+struct DialGuard {
+    channel: Weak<Shared>,
+    result: watch::Sender<DialResult>,
+}
+
+impl DialGuard {
+    fn finish(&self, dialed: io::Result<Stream>) {
+        let result = match self.channel.upgrade() {
+            Some(channel) => settle(&channel, dialed),
+            None => Err(Arc::new(io::Error::other("the channel was dropped"))),
+        };
+        self.result.send_replace(Some(result));
+    }
+}
+
+impl Drop for DialGuard {
+    fn drop(&mut self) {
+        if self.result.borrow().is_none() {
+            self.finish(Err(io::Error::other("the dial panicked or was aborted")));
+        }
+    }
+}
+
+/// Makes a dialled stream the current connection, or starts the pause after a failure.
+fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<io::Error>> {
+    let now = Instant::now();
+    let mut connections = channel.connections.lock();
+    connections.dial = None;
+    let result = match dialed {
+        Ok(stream) if !channel.closed.is_cancelled() => {
+            let (config, pending) = (Arc::clone(&channel.config), Arc::clone(&channel.pending));
+            let link = Link::new(config, pending, Arc::clone(&channel.attention), now);
+            let connection = Connection::open(stream, link, &channel.peer);
+            connections.current = Some(Arc::clone(&connection));
+            connections.open.push(connection);
+            channel.keeper.get_or_init(|| {
+                let (channel, attention) = (Arc::downgrade(channel), Arc::clone(&channel.attention));
+                tokio::spawn(keep(channel, attention)).abort_handle()
+            });
+            Ok(())
+        }
+        Ok(_) => Err(Arc::new(io::Error::other("the transport was closed"))),
+        Err(error) => {
+            let error = Arc::new(error);
+            connections.backoff.fail(Arc::clone(&error), now, &channel.config);
+            tracing::info!(peer = %channel.peer, error = %error, "dial failed");
+            Err(error)
+        }
+    };
+    drop(connections);
+    channel.attention.call();
+    result
+}
+
+/// The pause after failures: doubled with each, capped, jittered; over with the first valid response.
+#[derive(Debug, Default)]
+struct Backoff {
+    failures: u32,
+    pause: Option<Pause>,
+}
+
+#[derive(Debug)]
+struct Pause {
+    until: Instant,
+    cause: Arc<io::Error>,
+}
+
+impl Backoff {
+    fn pending(&self, now: Instant) -> Option<(Duration, Arc<io::Error>)> {
+        let pause = self.pause.as_ref().filter(|pause| now < pause.until)?;
+        Some((pause.until - now, Arc::clone(&pause.cause)))
+    }
+
+    /// A connection has gone: a fault before its first valid response counts as a failed dial.
+    fn after_end(&mut self, connection: &Connection, config: &TransportConfig) {
+        if connection.link.pulse.last_response().is_some() {
+            *self = Self::default();
+            return;
+        }
+        if let Some(end) = connection.end()
+            && !matches!(end.cause, CloseCause::Retired(_) | CloseCause::Closed)
+        {
+            self.fail(Arc::new(io::Error::other(end.cause.clone())), end.at, config);
+        }
+    }
+
+    fn fail(&mut self, cause: Arc<io::Error>, at: Instant, config: &TransportConfig) {
+        let full =
+            config.min_backoff.saturating_mul(1 << self.failures.min(MAX_DOUBLINGS)).min(config.max_backoff);
+        self.failures = self.failures.saturating_add(1);
+        self.pause = at.checked_add(jittered(full)).map(|until| Pause { until, cause });
+    }
+}
+
+/// Between half of `full` and all of it, so that clients which failed together do not come back together.
+fn jittered(full: Duration) -> Duration {
+    // Each `RandomState` is seeded anew, which is all the randomness that is needed here.
+    let random = u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or(u32::MAX);
+    full.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX))
+}
+
+const MAX_DOUBLINGS: u32 = 16;

@@ -1,0 +1,246 @@
+//! From typed fields to the bytes of a frame.
+
+use std::borrow::Cow;
+
+use super::{BINARY, FrameLimits, JSON, LENGTH_LEN, MAX_HEADER_LEN, PREFIX_LEN, binary, json};
+use crate::command::{
+    Code, FLAG_ONEWAY, FLAG_RESPONSE, Fields, Header, HeaderEncoding, Opaque, Request, Response, Sink,
+};
+
+/// How a request or response is written where no [`Transport`](crate::Transport) does it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// The form of the header. Default JSON.
+    pub encoding: HeaderEncoding,
+    /// The `version` field (`MQVersion`). Default 0.
+    pub version: i16,
+}
+
+/// A command that cannot be written as a frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The frame would be longer than the limit.
+    #[error("frame of {size} bytes is over the limit of {limit}")]
+    FrameTooLong {
+        /// The frame's length, its four length bytes included.
+        size: usize,
+        /// The limit that it exceeds.
+        limit: usize,
+    },
+    /// The header would be longer than the limit.
+    #[error("header of {size} bytes is over the limit of {limit}")]
+    HeaderTooLong {
+        /// The header's length.
+        size: usize,
+        /// The limit that it exceeds.
+        limit: usize,
+    },
+    /// The binary form cannot carry a field with such a name.
+    #[error("field name of {size} bytes, the binary header carries 1 to 32767")]
+    NameLength {
+        /// The name's length.
+        size: usize,
+    },
+}
+
+impl Request<'_> {
+    /// Writes the request as a whole frame, for scripted peers and tests; a [`Transport`](crate::Transport)
+    /// does not copy the body as this does.
+    ///
+    /// # Errors
+    ///
+    /// The limit that the request exceeds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use bytes::{Bytes, BytesMut};
+    /// use rocketmq_transport::{Code, EncodeOptions, FrameLimits, Opaque, Request, decode_frame};
+    ///
+    /// let limits = FrameLimits::default();
+    /// let request = Request { code: Code(34), header: &(), body: Bytes::from_static(b"{}") };
+    /// let frame = request.encode(Opaque(7), EncodeOptions::default(), &limits)?;
+    ///
+    /// let command = decode_frame(&mut BytesMut::from(&frame[..]), &limits)?.expect("a whole frame");
+    /// assert_eq!((command.code(), command.body()), (Code(34), &b"{}"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn encode(
+        &self,
+        opaque: Opaque,
+        options: EncodeOptions,
+        limits: &FrameLimits,
+    ) -> Result<Vec<u8>, EncodeError> {
+        Outgoing::request(self, opaque, options).encode(&self.body, limits)
+    }
+
+    /// Writes the request as [`encode`](Self::encode) does, marked as one that wants no response.
+    ///
+    /// # Errors
+    ///
+    /// The limit that the request exceeds.
+    pub fn encode_oneway(
+        &self,
+        opaque: Opaque,
+        options: EncodeOptions,
+        limits: &FrameLimits,
+    ) -> Result<Vec<u8>, EncodeError> {
+        let outgoing = Outgoing { flag: FLAG_ONEWAY, ..Outgoing::request(self, opaque, options) };
+        outgoing.encode(&self.body, limits)
+    }
+}
+
+impl Response {
+    /// Writes the response to the request with `opaque` as a whole frame, for scripted peers and tests.
+    ///
+    /// # Errors
+    ///
+    /// The limit that the response exceeds.
+    pub fn encode(
+        &self,
+        opaque: Opaque,
+        options: EncodeOptions,
+        limits: &FrameLimits,
+    ) -> Result<Vec<u8>, EncodeError> {
+        Outgoing::response(self, opaque, options).encode(&self.body, limits)
+    }
+}
+
+/// Everything of a frame but its body.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) code: Code,
+    pub(crate) opaque: Opaque,
+    pub(crate) flag: i32,
+    pub(crate) version: i16,
+    pub(crate) remark: Option<&'a str>,
+    pub(crate) header: &'a dyn Header,
+    /// What the signer adds behind the header's own fields.
+    pub(crate) signature: &'a [(Cow<'static, str>, String)],
+    pub(crate) body_len: usize,
+    pub(crate) encoding: HeaderEncoding,
+}
+
+impl<'a> Outgoing<'a> {
+    /// An unsigned request that wants a response.
+    pub(crate) fn request(request: &'a Request<'_>, opaque: Opaque, options: EncodeOptions) -> Self {
+        Self {
+            code: request.code,
+            opaque,
+            flag: 0,
+            version: options.version,
+            remark: None,
+            header: request.header,
+            signature: &[],
+            body_len: request.body.len(),
+            encoding: options.encoding,
+        }
+    }
+
+    /// The response to the request with `opaque`.
+    pub(crate) fn response(response: &'a Response, opaque: Opaque, options: EncodeOptions) -> Self {
+        Self {
+            code: response.code,
+            opaque,
+            flag: FLAG_RESPONSE,
+            version: options.version,
+            remark: response.remark.as_deref(),
+            header: &*response.header,
+            signature: &[],
+            body_len: response.body.len(),
+            encoding: options.encoding,
+        }
+    }
+
+    /// An upper bound of the bytes before the body, from the typed fields and without encoding them: never
+    /// less than [`encode_head`](Self::encode_head) writes, and more only by what short integers and
+    /// two-character escapes save.
+    pub(crate) fn head_bound(&self) -> usize {
+        let mut bound = match self.encoding() {
+            HeaderEncoding::Json => Bound { bytes: PREFIX_LEN + json::FIXED_BOUND, extra: json::extra },
+            HeaderEncoding::Binary => Bound { bytes: PREFIX_LEN + binary::FIXED_LEN, extra: |_| 0 },
+        };
+        if let Some(remark) = self.remark {
+            bound.bytes += remark.len() + (bound.extra)(remark);
+        }
+        self.write_fields(&mut bound);
+        bound.bytes
+    }
+
+    /// Everything before the body, in one allocation: both length words and the header.
+    pub(crate) fn encode_head(&self, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+        self.write_head(Vec::with_capacity(self.head_bound()), limits)
+    }
+
+    fn encode(&self, body: &[u8], limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+        let mut frame = self.write_head(Vec::with_capacity(self.head_bound() + body.len()), limits)?;
+        frame.extend_from_slice(body);
+        Ok(frame)
+    }
+
+    fn write_head(&self, mut frame: Vec<u8>, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+        frame.extend_from_slice(&[0; PREFIX_LEN]);
+        let encoding = match self.encoding() {
+            HeaderEncoding::Json => {
+                json::write(self, &mut frame);
+                JSON
+            }
+            HeaderEncoding::Binary => {
+                binary::write(self, &mut frame)?;
+                BINARY
+            }
+        };
+        let header_len = frame.len() - PREFIX_LEN;
+        let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
+        if header_len > limit {
+            return Err(EncodeError::HeaderTooLong { size: header_len, limit });
+        }
+        let size = frame.len().saturating_add(self.body_len);
+        let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
+        let Some(announced) = announced else {
+            return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
+        };
+        let [_, high, middle, low] = (header_len as u32).to_be_bytes();
+        frame[..LENGTH_LEN].copy_from_slice(&announced.to_be_bytes());
+        frame[LENGTH_LEN..PREFIX_LEN].copy_from_slice(&[encoding, high, middle, low]);
+        Ok(frame)
+    }
+
+    /// The fields of the header, then those of the signer.
+    pub(super) fn write_fields(&self, sink: &mut dyn Sink) {
+        let mut fields = Fields::new(sink);
+        self.header.write(&mut fields);
+        for (name, value) in self.signature {
+            fields.str(name, value);
+        }
+    }
+
+    /// The form that can carry the code.
+    fn encoding(&self) -> HeaderEncoding {
+        match self.encoding {
+            HeaderEncoding::Binary if i16::try_from(self.code.0).is_ok() => HeaderEncoding::Binary,
+            HeaderEncoding::Binary | HeaderEncoding::Json => HeaderEncoding::Json,
+        }
+    }
+}
+
+/// Adds up an upper bound of the encoded fields.
+struct Bound {
+    bytes: usize,
+    /// What the encoding adds to a text at most.
+    extra: fn(&str) -> usize,
+}
+
+impl Sink for Bound {
+    fn text(&mut self, name: &str, value: &str) {
+        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len() + (self.extra)(value);
+    }
+
+    fn plain(&mut self, name: &str, value: &[u8]) {
+        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len();
+    }
+}
+
+/// What either encoding puts around a field: `,"":""`, or two lengths.
+const FIELD_OVERHEAD: usize = 6;

@@ -1,0 +1,201 @@
+//! The JSON form of a header (`RemotingSerializable`).
+
+mod cursor;
+mod normalize;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use self::cursor::{Cursor, Members};
+pub use self::normalize::normalize_json;
+pub(super) use self::text::extra;
+use super::{
+    FrameError,
+    encode::Outgoing,
+    error::JsonError,
+    received::{Head, Span},
+};
+use crate::command::{Decimal, FLAG_RESPONSE, Sink};
+
+/// Writes the header: one object without blanks, members in the order of their names as Java has them.
+pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"code\":");
+    write_int(out, outgoing.code.0);
+    write_ext(outgoing, out);
+    out.extend_from_slice(b",\"flag\":");
+    write_int(out, outgoing.flag);
+    out.extend_from_slice(b",\"language\":\"RUST\",\"opaque\":");
+    write_int(out, outgoing.opaque.0);
+    if let Some(remark) = outgoing.remark {
+        out.extend_from_slice(b",\"remark\":\"");
+        text::write_escaped(out, remark);
+        out.push(b'"');
+    }
+    out.extend_from_slice(b",\"version\":");
+    write_int(out, outgoing.version.into());
+    out.push(b'}');
+}
+
+/// Reads the header in one pass and checks it to its end.
+///
+/// Members we do not know are skipped, of members that come twice the last one counts, and null is as good as
+/// missing.
+pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
+    let mut cursor = Cursor::new(header);
+    let mut head = Head::default();
+    let mut opaque = None;
+    let mut members = cursor.object()?;
+    while let Some(name) = members.next(&mut cursor)? {
+        match &*text(name) {
+            "code" => head.code = read_int(&mut cursor)?.unwrap_or(0),
+            "extFields" => head.ext = read_ext(&mut cursor)?,
+            "flag" => head.flag = read_int(&mut cursor)?.unwrap_or(0),
+            "language" => head.language = read_scalar(&mut cursor)?,
+            "opaque" => opaque = read_int(&mut cursor)?,
+            "remark" => head.remark = read_scalar(&mut cursor)?,
+            "version" => head.version = read_int(&mut cursor)?.unwrap_or(0),
+            _ => cursor.skip_value()?,
+        }
+    }
+    cursor.end()?;
+    match opaque {
+        Some(opaque) => head.opaque = opaque,
+        None if head.flag & FLAG_RESPONSE != 0 => return Err(FrameError::MissingOpaque),
+        None => {}
+    }
+    Ok(head)
+}
+
+/// The text of a checked string, number, boolean or null, which is empty.
+pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
+    match raw {
+        [b'"', inner @ .., b'"'] => text::unescape(inner),
+        b"null" => "".into(),
+        _ => text::checked(raw).into(),
+    }
+}
+
+/// Whether the text of `raw` is `expected`, without allocating unless `raw` has escapes.
+pub(super) fn is_text(raw: &[u8], expected: &str) -> bool {
+    match raw {
+        [b'"', inner @ .., b'"'] if inner == expected.as_bytes() => !inner.contains(&b'\\'),
+        _ if raw.contains(&b'\\') => text(raw) == expected,
+        [b'"', ..] => false,
+        _ => raw == expected.as_bytes(),
+    }
+}
+
+/// The members of a checked object of scalars, or of none where it is missing.
+pub(super) struct Entries<'a> {
+    cursor: Cursor<'a>,
+    members: Option<Members>,
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(object: &'a [u8]) -> Self {
+        let mut cursor = Cursor::new(object);
+        let members = cursor.object().ok();
+        Self { cursor, members }
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    /// Ends at the first error, of which a checked object has none.
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = self.members.as_mut()?.next(&mut self.cursor).ok()??;
+        let value = self.cursor.scalar().ok()?;
+        Some((name, value))
+    }
+}
+
+/// `extFields`, or nothing where there are no fields.
+fn write_ext(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(b",\"extFields\":");
+    let mut writer = Writer { out, next: b'{' };
+    outgoing.write_fields(&mut writer);
+    match writer.next {
+        b'{' => out.truncate(start),
+        _ => out.push(b'}'),
+    }
+}
+
+/// Writes the members of an object; its opening brace stands where later members have their comma.
+struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    next: u8,
+}
+
+impl Writer<'_> {
+    fn begin(&mut self, name: &str) {
+        self.out.extend_from_slice(&[self.next, b'"']);
+        self.next = b',';
+        text::write_escaped(self.out, name);
+        self.out.extend_from_slice(b"\":\"");
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn text(&mut self, name: &str, value: &str) {
+        self.begin(name);
+        text::write_escaped(self.out, value);
+        self.out.push(b'"');
+    }
+
+    fn plain(&mut self, name: &str, value: &[u8]) {
+        self.begin(name);
+        self.out.extend_from_slice(value);
+        self.out.push(b'"');
+    }
+}
+
+fn write_int(out: &mut Vec<u8>, value: i32) {
+    out.extend_from_slice(Decimal::new(value.into()).as_bytes());
+}
+
+/// An integer of 32 bits; `None` for null.
+fn read_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
+    let start = cursor.peek_at();
+    match cursor.scalar()? {
+        b"null" => Ok(None),
+        raw => match std::str::from_utf8(raw).ok().and_then(|digits| digits.parse().ok()) {
+            Some(value) => Ok(Some(value)),
+            None => Err(cursor.error_at(start, "an integer of 32 bits")),
+        },
+    }
+}
+
+/// A string, number or boolean; an empty span for null.
+fn read_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.peek_at();
+    match cursor.scalar()? {
+        b"null" => Ok(Span::default()),
+        raw => Ok(Span::new(start, start + raw.len())),
+    }
+}
+
+/// An object of scalars; an empty span for null.
+fn read_ext(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.peek_at();
+    if cursor.peek() != Some(b'{') {
+        return match cursor.scalar()? {
+            b"null" => Ok(Span::default()),
+            _ => Err(cursor.error_at(start, "an object or null")),
+        };
+    }
+    let mut members = cursor.object()?;
+    while members.next(cursor)?.is_some() {
+        cursor.scalar()?;
+    }
+    Ok(Span::new(start, cursor.position()))
+}
+
+/// An upper bound of the header without remark and fields: the members' names and the longest integers.
+pub(super) const FIXED_BOUND: usize =
+    br#"{"code":-2147483648,"extFields":{},"flag":-2147483648,"language":"RUST","opaque":-2147483648,"#.len()
+        + br#""remark":"","version":-32768}"#.len();

@@ -1,0 +1,257 @@
+//! A received command: a view on its frame.
+
+use std::{any::type_name, borrow::Cow, fmt, str::FromStr};
+
+use bytes::Bytes;
+
+use super::{PREFIX_LEN, binary, json};
+use crate::command::{Code, FLAG_ONEWAY, FLAG_RESPONSE, FieldError, HeaderEncoding, Opaque, shorten};
+
+/// A received request or response: a view on its frame, decoded as far as it is asked for.
+///
+/// Its header was checked to the end when it was received, so nothing here fails for the bytes' sake. Texts
+/// are borrowed from the frame unless they hold escapes. Its `Debug` shows the names of the fields, the length
+/// of the body and the remark, shortened; never a value.
+#[derive(Clone)]
+pub struct Command {
+    frame: Bytes,
+    head: Head,
+    body_at: u32,
+    encoding: HeaderEncoding,
+}
+
+impl Command {
+    pub(super) fn new(frame: Bytes, head: Head, body_at: usize, encoding: HeaderEncoding) -> Self {
+        Self { frame, head, body_at: body_at as u32, encoding }
+    }
+
+    /// The operation of a request, or the status of a response.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        Code(self.head.code)
+    }
+
+    /// The number that ties a response to its request.
+    #[must_use]
+    pub fn opaque(&self) -> Opaque {
+        Opaque(self.head.opaque)
+    }
+
+    /// The flag word as it was sent.
+    #[must_use]
+    pub fn flag(&self) -> i32 {
+        self.head.flag
+    }
+
+    /// Whether it is a response: bit 0 of the flag word, and nothing else, tells it from a request.
+    #[must_use]
+    pub fn is_response(&self) -> bool {
+        self.head.flag & FLAG_RESPONSE != 0
+    }
+
+    /// Whether it is a request that wants no response.
+    #[must_use]
+    pub fn is_oneway(&self) -> bool {
+        !self.is_response() && self.head.flag & FLAG_ONEWAY != 0
+    }
+
+    /// The sender's version (`MQVersion`), 0 where it was not said.
+    #[must_use]
+    pub fn version(&self) -> i32 {
+        self.head.version
+    }
+
+    /// The sender's language (`LanguageCode`): a name, also one this crate does not know, or the number that
+    /// stands for none; `None` where it was not said.
+    #[must_use]
+    pub fn language(&self) -> Option<Cow<'_, str>> {
+        let raw = self.part(self.head.language)?;
+        match self.encoding {
+            HeaderEncoding::Json => Some(language_name(json::text(raw))),
+            HeaderEncoding::Binary => raw.first().map(|byte| language_name(byte.to_string().into())),
+        }
+    }
+
+    /// Text for people; `None` where it is missing, null or empty.
+    #[must_use]
+    pub fn remark(&self) -> Option<Cow<'_, str>> {
+        let raw = self.part(self.head.remark)?;
+        Some(self.text(raw)).filter(|remark| !remark.is_empty())
+    }
+
+    /// The form the header came in, which is not always the form of the request it answers.
+    #[must_use]
+    pub fn encoding(&self) -> HeaderEncoding {
+        self.encoding
+    }
+
+    /// The value of field `name`: the last one where it was sent twice; `None` where it is missing, null or
+    /// empty.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut found = None;
+        for (key, value) in self.raw_fields() {
+            if self.is_named(key, name) {
+                found = Some(value);
+            }
+        }
+        found.map(|raw| self.text(raw)).filter(|value| !value.is_empty())
+    }
+
+    /// Field `name` as a `T`; `None` where it is missing, null or empty.
+    ///
+    /// # Errors
+    ///
+    /// The value is not a `T`. The frame around it is sound, so this is no reason to give up the connection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rocketmq_transport::{Command, FieldError};
+    /// fn max_offset(response: &Command) -> Result<Option<u64>, FieldError> {
+    ///     response.parse("offset")
+    /// }
+    /// ```
+    pub fn parse<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, FieldError> {
+        let Some(value) = self.field(name) else { return Ok(None) };
+        match value.parse() {
+            Ok(parsed) => Ok(Some(parsed)),
+            Err(_) => Err(FieldError::new(name, Some(&value), type_name::<T>())),
+        }
+    }
+
+    /// Field `name` as a `T`, where the command makes no sense without it.
+    ///
+    /// # Errors
+    ///
+    /// The field is missing, null or empty, or is not a `T`. The frame around it is sound, so this is no
+    /// reason to give up the connection.
+    pub fn require<T: FromStr>(&self, name: &'static str) -> Result<T, FieldError> {
+        self.parse(name)?.ok_or_else(|| FieldError::new(name, None, type_name::<T>()))
+    }
+
+    /// All fields, name and value, in the order they were sent, duplicates included; a null value is an empty
+    /// text here.
+    pub fn fields(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> + '_ {
+        self.raw_fields().map(|(key, value)| (self.text(key), self.text(value)))
+    }
+
+    /// The body, empty where there is none.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.frame[self.body_at as usize..]
+    }
+
+    /// The body as a handle that keeps the whole frame alive.
+    #[must_use]
+    pub fn body_bytes(&self) -> Bytes {
+        self.frame.slice(self.body_at as usize..)
+    }
+
+    /// The length of the whole frame in bytes.
+    #[must_use]
+    pub fn frame_len(&self) -> usize {
+        self.frame.len()
+    }
+
+    fn part(&self, span: Span) -> Option<&[u8]> {
+        let raw = &self.frame[PREFIX_LEN..][span.start as usize..span.end as usize];
+        if raw.is_empty() { None } else { Some(raw) }
+    }
+
+    fn raw_fields(&self) -> RawFields<'_> {
+        let raw = self.part(self.head.ext).unwrap_or_default();
+        match self.encoding {
+            HeaderEncoding::Json => RawFields::Json(json::Entries::new(raw)),
+            HeaderEncoding::Binary => RawFields::Binary(binary::Entries::new(raw)),
+        }
+    }
+
+    fn text<'a>(&self, raw: &'a [u8]) -> Cow<'a, str> {
+        match self.encoding {
+            HeaderEncoding::Json => json::text(raw),
+            HeaderEncoding::Binary => binary::text(raw).into(),
+        }
+    }
+
+    fn is_named(&self, raw: &[u8], name: &str) -> bool {
+        match self.encoding {
+            HeaderEncoding::Json => json::is_text(raw, name),
+            HeaderEncoding::Binary => raw == name.as_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            self.raw_fields().map(|(key, _)| shorten(&self.text(key)).into_owned()).collect::<Vec<_>>();
+        f.debug_struct("Command")
+            .field("code", &self.head.code)
+            .field("opaque", &self.head.opaque)
+            .field("flag", &self.head.flag)
+            .field("version", &self.head.version)
+            .field("encoding", &self.encoding)
+            .field("remark", &self.remark().as_deref().map(shorten))
+            .field("fields", &names)
+            .field("body_len", &self.body().len())
+            .finish()
+    }
+}
+
+/// What one pass over a header finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) code: i32,
+    pub(super) opaque: i32,
+    pub(super) flag: i32,
+    pub(super) version: i32,
+    pub(super) language: Span,
+    pub(super) remark: Span,
+    pub(super) ext: Span,
+}
+
+/// A range of the header; empty where the part is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// A header has at most 24 bits of length, so no bound is lost.
+    pub(super) fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+}
+
+/// The fields as they are in the frame.
+enum RawFields<'a> {
+    Json(json::Entries<'a>),
+    Binary(binary::Entries<'a>),
+}
+
+impl<'a> Iterator for RawFields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Json(entries) => entries.next(),
+            Self::Binary(entries) => entries.next(),
+        }
+    }
+}
+
+/// The name for the number of a language; any other text is left as it is.
+fn language_name(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.parse().ok().and_then(|number: usize| LANGUAGES.get(number)) {
+        Some(&name) => name.into(),
+        None => text,
+    }
+}
+
+/// The languages by their numbers (`LanguageCode`).
+const LANGUAGES: [&str; 14] = [
+    "JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS",
+    "RUST", "NODE_JS",
+];

@@ -1,0 +1,244 @@
+//! The frames waiting for the writer: order, withdrawal in constant time, control before data.
+
+use std::task::{Context, Poll, Waker};
+
+use crate::{
+    Class,
+    request::RequestRecord,
+    sync::{Arc, Mutex},
+};
+
+/// The two lanes of one connection. Their bound is admission's: what is queued holds a permit.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    control: Lane,
+    data: Lane,
+    /// Control frames begun since the last data frame.
+    streak: usize,
+    closed: bool,
+    writer: Option<Waker>,
+    /// Whether a new frame wakes the writer; while the socket is full only a stop does.
+    wake_on_push: bool,
+}
+
+/// What the writer may go on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ready {
+    /// Frames are queued, so many.
+    Frames(usize),
+    /// The lanes are closed: stop.
+    Closed,
+}
+
+/// The lanes are closed; nothing was queued.
+#[derive(Debug)]
+pub(crate) struct LanesClosed;
+
+impl Lanes {
+    pub(crate) fn new() -> Self {
+        Self { inner: Mutex::new(Inner::default()) }
+    }
+
+    /// Queues `record` behind those of its lane.
+    pub(crate) fn push(&self, record: &Arc<RequestRecord>) -> Result<(), LanesClosed> {
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return Err(LanesClosed);
+        }
+        let place = inner.lane(record.terms.class).push(Arc::clone(record));
+        record.set_place(place);
+        let waker = if inner.wake_on_push { inner.writer.take() } else { None };
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// Gives up the place of `record`, if it still has one. Not the record's end: that was decided before.
+    pub(crate) fn unlink(&self, record: &Arc<RequestRecord>) {
+        let unlinked = self.inner.lock().lane(record.terms.class).remove(record);
+        drop(unlinked);
+    }
+
+    /// Gives up the places of records of which the socket accepted a byte, in the order they were offered.
+    pub(crate) fn unlink_started(&self, records: &[Arc<RequestRecord>]) {
+        let mut inner = self.inner.lock();
+        for record in records {
+            // The caller's reference outlives the one unlinked, so no record is dropped under the lock.
+            if inner.lane(record.terms.class).remove(record).is_some() {
+                inner.streak = if record.terms.class == Class::Control { inner.streak + 1 } else { 0 };
+            }
+        }
+    }
+
+    /// Copies the next records to `batch`, at most `most`, leaving them in their places: control first, at most
+    /// [`CONTROL_IN_A_ROW`] while data waits; within a lane in order.
+    pub(crate) fn peek(&self, most: usize, batch: &mut Vec<Arc<RequestRecord>>) {
+        let inner = self.inner.lock();
+        let (mut control, mut data) = (inner.control.iter().peekable(), inner.data.iter().peekable());
+        let mut streak = inner.streak;
+        while batch.len() < most {
+            let from_control =
+                control.peek().is_some() && (streak < CONTROL_IN_A_ROW || data.peek().is_none());
+            let Some(record) = (if from_control { control.next() } else { data.next() }) else { break };
+            streak = if from_control { streak + 1 } else { 0 };
+            batch.push(Arc::clone(record));
+        }
+    }
+
+    /// Waits for frames or for the close; the writer's only wait between frames.
+    pub(crate) fn poll_ready(&self, cx: &Context<'_>) -> Poll<Ready> {
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return Poll::Ready(Ready::Closed);
+        }
+        match inner.control.len() + inner.data.len() {
+            0 => {
+                inner.wake_on_push = true;
+                inner.register(cx);
+                Poll::Pending
+            }
+            queued => Poll::Ready(Ready::Frames(queued)),
+        }
+    }
+
+    /// Waits for the close only, while the socket accepts nothing.
+    pub(crate) fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return Poll::Ready(());
+        }
+        inner.wake_on_push = false;
+        inner.register(cx);
+        Poll::Pending
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let inner = self.inner.lock();
+        inner.control.len() + inner.data.len()
+    }
+
+    /// Refuses further frames and tells the writer to stop. What is queued stays until [`clear`](Self::clear).
+    pub(crate) fn close(&self) {
+        let mut inner = self.inner.lock();
+        inner.closed = true;
+        let waker = inner.writer.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Drops what is still linked, after its requests have been ended.
+    pub(crate) fn clear(&self) {
+        let mut inner = self.inner.lock();
+        let linked = (std::mem::take(&mut inner.control), std::mem::take(&mut inner.data));
+        drop(inner);
+        drop(linked);
+    }
+}
+
+impl Inner {
+    const fn lane(&mut self, class: Class) -> &mut Lane {
+        match class {
+            Class::Control => &mut self.control,
+            Class::Data | Class::LongPoll => &mut self.data,
+        }
+    }
+
+    fn register(&mut self, cx: &Context<'_>) {
+        match &mut self.writer {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => self.writer = Some(cx.waker().clone()),
+        }
+    }
+}
+
+/// A doubly linked list in a slab: order, and removal from any place in constant time. Freed slots are used
+/// again, so that its size follows the most frames ever queued at once.
+#[derive(Debug, Default)]
+struct Lane {
+    slots: Vec<Slot>,
+    /// Both ends of the list, and the first free slot.
+    first: Option<u32>,
+    last: Option<u32>,
+    free: Option<u32>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    record: Option<Arc<RequestRecord>>,
+    before: Option<u32>,
+    /// In a free slot: the next free one.
+    after: Option<u32>,
+}
+
+impl Lane {
+    const fn len(&self) -> usize {
+        self.len
+    }
+
+    fn push(&mut self, record: Arc<RequestRecord>) -> u32 {
+        let slot = Slot { record: Some(record), before: self.last, after: None };
+        let place = match self.free {
+            Some(place) => {
+                self.free = self.slots[place as usize].after;
+                self.slots[place as usize] = slot;
+                place
+            }
+            None => {
+                self.slots.push(slot);
+                u32::try_from(self.slots.len() - 1).expect("admission bounds the lane below 2^32 frames")
+            }
+        };
+        match self.last {
+            Some(last) => self.slots[last as usize].after = Some(place),
+            None => self.first = Some(place),
+        }
+        self.last = Some(place);
+        self.len += 1;
+        place
+    }
+
+    /// The slot may have been freed and used again since the record was told its place, so it must hold it.
+    fn remove(&mut self, record: &Arc<RequestRecord>) -> Option<Arc<RequestRecord>> {
+        let place = record.place();
+        let slot = self.slots.get_mut(place as usize)?;
+        if !slot.record.as_ref().is_some_and(|linked| Arc::ptr_eq(linked, record)) {
+            return None;
+        }
+        let removed = slot.record.take();
+        let (before, after) = (slot.before, slot.after);
+        slot.after = self.free;
+        self.free = Some(place);
+        match before {
+            Some(before) => self.slots[before as usize].after = after,
+            None => self.first = after,
+        }
+        match after {
+            Some(after) => self.slots[after as usize].before = before,
+            None => self.last = before,
+        }
+        self.len -= 1;
+        removed
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<RequestRecord>> {
+        let mut place = self.first;
+        std::iter::from_fn(move || {
+            let slot = &self.slots[place? as usize];
+            place = slot.after;
+            slot.record.as_ref()
+        })
+    }
+}
+
+/// So many control frames are written in a row while data waits.
+const CONTROL_IN_A_ROW: usize = 8;

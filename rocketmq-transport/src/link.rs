@@ -1,0 +1,258 @@
+//! What caller, reader, writer and keeper share of one generation: the record's decisions carried out in lane
+//! and table, and the connection's pulse.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    Command, Completion, PendingRequestOwner, PendingRequestTable, RetirePolicy, RetireReason,
+    TransportConfig,
+    lane::Lanes,
+    pending::{Exit, GenerationTable, Vacancy},
+    request::{Delivery, End, Ending, RequestRecord, Settled},
+};
+
+/// One generation as its tasks and callers see it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) table: Arc<GenerationTable>,
+    pub(crate) lanes: Lanes,
+    pub(crate) pulse: Pulse,
+    pub(crate) config: Arc<TransportConfig>,
+    pending: Arc<PendingRequestTable>,
+    attention: Arc<Attention>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        config: Arc<TransportConfig>,
+        pending: Arc<PendingRequestTable>,
+        attention: Arc<Attention>,
+        now: Instant,
+    ) -> Self {
+        let table = pending.open(config.first_opaque, config.opaques_per_connection);
+        Self { table, lanes: Lanes::new(), pulse: Pulse::new(now), config, pending, attention }
+    }
+
+    pub(crate) fn owner(&self) -> PendingRequestOwner {
+        self.table.owner()
+    }
+
+    /// A deadline, a start-by instant or the drop of a caller.
+    pub(crate) fn end(&self, record: &Arc<RequestRecord>, end: End, now: Instant) {
+        match record.end(end, now) {
+            Ending::Withdrawn => {
+                self.lanes.unlink(record);
+                self.unlink(record, Exit::Failed);
+            }
+            Ending::Removed => self.unlink(record, Exit::Failed),
+            Ending::Buried { written } => {
+                self.bury(record, written, now);
+                if end == End::Deadline && written.is_some() && self.config.retire == RetirePolicy::OnTimeout
+                {
+                    self.retire(RetireReason::Timeout, now);
+                }
+            }
+            Ending::Noted | Ending::Nothing => {}
+        }
+    }
+
+    /// What the writer's poll made of an offered or half-written frame.
+    pub(crate) fn settle(
+        &self,
+        record: &Arc<RequestRecord>,
+        (settled, stray): (Settled, Option<Delivery>),
+        now: Instant,
+    ) {
+        match settled {
+            Settled::Queued | Settled::Started => {}
+            Settled::Withdrawn => {
+                self.lanes.unlink(record);
+                self.unlink(record, Exit::Failed);
+            }
+            Settled::Finished => self.unlink(record, Exit::Answered),
+            Settled::Removed => self.unlink(record, Exit::Failed),
+            Settled::Buried { written } => self.bury(record, written, now),
+        }
+        match stray {
+            Some(Delivery::Late { by }) => self.note_late(record, by),
+            Some(_) => self.note_unsolicited(record.opaque.0, true),
+            None => {}
+        }
+    }
+
+    /// A request that must not start any more was found in the lane.
+    pub(crate) fn discard(&self, record: &Arc<RequestRecord>) {
+        self.lanes.unlink(record);
+        self.unlink(record, Exit::Failed);
+    }
+
+    /// A response was read.
+    pub(crate) fn deliver(&self, response: Command, now: Instant) {
+        self.pulse.mark_response(now);
+        let opaque = response.opaque().0;
+        match self.pending.complete(self.owner(), response, now) {
+            Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
+            Completion::Completed { vacancy: Vacancy::None } => {}
+            Completion::Late { by } => tracing::debug!(
+                opaque,
+                late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX),
+                "late response"
+            ),
+            Completion::Unsolicited { ever_used } => self.note_unsolicited(opaque, ever_used),
+            Completion::ForeignOwner => tracing::warn!(opaque, "response for a foreign owner"),
+        }
+    }
+
+    /// The reader looked, as it was asked to, and found the socket empty.
+    pub(crate) fn found_empty(&self, now: Instant) {
+        self.pulse.mark_found_empty(now);
+        self.attention.call();
+    }
+
+    /// Admits nothing more; what is in flight is finished. While as many generations as may drain have waiters,
+    /// silence and timeouts retire none: another would have to take theirs away from them.
+    pub(crate) fn retire(&self, reason: RetireReason, now: Instant) {
+        let by_evidence = matches!(reason, RetireReason::Silence | RetireReason::Timeout);
+        if !(by_evidence && self.attention.is_crowded()) && self.table.retire(reason, now) {
+            tracing::info!(generation = self.owner().get(), %reason, "connection retired");
+            self.attention.call();
+        }
+    }
+
+    /// Ends what is still pending, once the writer has stopped and the reader has read what there was.
+    pub(crate) fn close(&self, cause: &crate::CloseCause, now: Instant) {
+        self.table.close();
+        self.lanes.close();
+        for record in self.table.drain() {
+            record.close(cause, now);
+        }
+        self.lanes.clear();
+        self.pending.remove(self.owner());
+        self.attention.call();
+    }
+
+    /// Takes `record` out of the table; the keeper closes a retired generation that nobody waits on any more.
+    fn unlink(&self, record: &Arc<RequestRecord>, exit: Exit) {
+        if self.table.unlink(record, exit) == Vacancy::Drained {
+            self.attention.call();
+        }
+    }
+
+    fn bury(&self, record: &Arc<RequestRecord>, written: Option<Instant>, now: Instant) {
+        let judge_at = written.and_then(|written| record.terms.judge_at(written, self.config.min_silence));
+        let burial = self.table.bury(record, judge_at, now);
+        if burial.tombstones > self.config.max_tombstones {
+            self.retire(RetireReason::Tombstones, now);
+        }
+        if burial.vacancy == Vacancy::Drained || burial.judged_earlier {
+            self.attention.call();
+        }
+    }
+
+    fn note_late(&self, record: &RequestRecord, by: Duration) {
+        let late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(
+            opaque = record.opaque.0,
+            generation = self.owner().get(),
+            late_by_ms,
+            "late response"
+        );
+    }
+
+    fn note_unsolicited(&self, opaque: i32, ever_used: bool) {
+        tracing::warn!(opaque, generation = self.owner().get(), ever_used, "unsolicited response");
+    }
+}
+
+/// How a channel's connections call its keeper, and what it tells them.
+#[derive(Debug, Default)]
+pub(crate) struct Attention {
+    called: Notify,
+    /// Whether as many generations as may drain have waiters. It stands for itself, hence `Relaxed`.
+    crowded: AtomicBool,
+}
+
+impl Attention {
+    /// There is something new to watch.
+    pub(crate) fn call(&self) {
+        self.called.notify_one();
+    }
+
+    /// Waits for a call, one from before included. Cancel safe.
+    pub(crate) async fn called(&self) {
+        self.called.notified().await;
+    }
+
+    pub(crate) fn set_crowded(&self, crowded: bool) {
+        self.crowded.store(crowded, Relaxed);
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.crowded.load(Relaxed)
+    }
+}
+
+/// When a connection was last used and heard, in nanoseconds since it was opened. The values stand for
+/// themselves: nothing else is published through them, hence `Relaxed` throughout.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    opened: Instant,
+    last_used: AtomicU64,
+    /// 0 while no response has been read.
+    last_response: AtomicU64,
+    /// When the reader, asked by the keeper, last found the socket empty.
+    found_empty: AtomicU64,
+    /// Asks the reader to look at the socket.
+    pub(crate) look: Notify,
+}
+
+impl Pulse {
+    fn new(opened: Instant) -> Self {
+        Self {
+            opened,
+            last_used: AtomicU64::new(0),
+            last_response: AtomicU64::new(0),
+            found_empty: AtomicU64::new(0),
+            look: Notify::new(),
+        }
+    }
+
+    pub(crate) fn mark_used(&self, now: Instant) {
+        self.last_used.store(self.since_opened(now), Relaxed);
+    }
+
+    pub(crate) fn last_used(&self) -> Instant {
+        self.opened + Duration::from_nanos(self.last_used.load(Relaxed))
+    }
+
+    pub(crate) fn last_response(&self) -> Option<Instant> {
+        match self.last_response.load(Relaxed) {
+            0 => None,
+            nanos => Some(self.opened + Duration::from_nanos(nanos)),
+        }
+    }
+
+    fn mark_found_empty(&self, now: Instant) {
+        self.found_empty.store(self.since_opened(now), Relaxed);
+    }
+
+    pub(crate) fn found_empty(&self) -> Instant {
+        self.opened + Duration::from_nanos(self.found_empty.load(Relaxed))
+    }
+
+    fn mark_response(&self, now: Instant) {
+        self.last_response.store(self.since_opened(now).max(1), Relaxed);
+    }
+
+    fn since_opened(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.opened).as_nanos()).unwrap_or(u64::MAX)
+    }
+}

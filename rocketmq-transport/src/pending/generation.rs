@@ -1,0 +1,401 @@
+//! What one generation awaits: an index from opaque to the records, and the door that retiring shuts.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    Command, Completion, Opaque, PendingRequestOwner, RetireReason,
+    request::{Delivery, RequestRecord},
+    sync::{Arc, Mutex},
+};
+
+/// What one generation awaits, keyed by opaque, and whether it takes more.
+#[derive(Debug)]
+pub(crate) struct GenerationTable {
+    owner: PendingRequestOwner,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    phase: Phase,
+    entries: HashMap<i32, Entry, BuildHasherDefault<OpaqueHasher>>,
+    /// Buried entries by age; some of them may have been answered since.
+    graves: VecDeque<(Instant, i32)>,
+    buried: usize,
+    /// The earliest instant at which the peer's silence is to be judged by a buried entry.
+    judge_at: Option<Instant>,
+    next_opaque: i32,
+    /// How many opaques have been issued, and how many there are.
+    issued: u64,
+    opaques: u64,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: Arc<RequestRecord>,
+    grave: Grave,
+}
+
+/// Whether an entry is a tombstone, and when the peer is judged by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grave {
+    /// Its caller waits.
+    None,
+    /// A tombstone that is not judged: its frame is not written, or it was judged already.
+    Quiet,
+    /// A tombstone by which the peer's silence is judged.
+    JudgedAt(Instant),
+}
+
+/// The states of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Accepting,
+    /// Retired: admits nothing more, finishes what is in flight.
+    Draining(RetireReason, Instant),
+    Closed,
+}
+
+/// Whether somebody has to see to a generation that a record has just left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vacancy {
+    /// No: others wait on it, or it takes more.
+    None,
+    /// It was retired, and nobody waits on it any more.
+    Drained,
+}
+
+/// What became of a generation by one more tombstone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Burial {
+    pub(crate) tombstones: usize,
+    /// Whether this tombstone is judged before all others.
+    pub(crate) judged_earlier: bool,
+    pub(crate) vacancy: Vacancy,
+}
+
+/// Why a registration was refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The request must not start any more.
+    Expired,
+    /// The generation takes no more; the request may go elsewhere.
+    Retired,
+    /// The opaque is in use; the request takes another.
+    KeyTaken,
+}
+
+/// What is pending, and what has ended so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) waiting: u64,
+    pub(crate) tombstones: u64,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+    /// Requests that the peer sent to us, which are dropped.
+    pub(crate) peer_requests: u64,
+}
+
+impl Tally {
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.tombstones += other.tombstones;
+        self.answered += other.answered;
+        self.failed += other.failed;
+        self.peer_requests += other.peer_requests;
+    }
+}
+
+impl GenerationTable {
+    /// An empty table that accepts; `opaques` of them are issued, from `first_opaque` on, none twice.
+    pub(crate) fn new(owner: PendingRequestOwner, first_opaque: i32, opaques: u64) -> Self {
+        let inner = Inner {
+            phase: Phase::Accepting,
+            entries: HashMap::default(),
+            graves: VecDeque::new(),
+            buried: 0,
+            judge_at: None,
+            next_opaque: first_opaque,
+            issued: 0,
+            opaques,
+            tally: Tally::default(),
+        };
+        Self { owner, inner: Mutex::new(inner) }
+    }
+
+    pub(crate) const fn owner(&self) -> PendingRequestOwner {
+        self.owner
+    }
+
+    /// The next opaque; `None` once they are used up.
+    pub(crate) fn issue_opaque(&self) -> Option<Opaque> {
+        let mut inner = self.inner.lock();
+        if inner.issued == inner.opaques {
+            return None;
+        }
+        inner.issued += 1;
+        let opaque = inner.next_opaque;
+        inner.next_opaque = opaque.wrapping_add(1);
+        Some(Opaque(opaque))
+    }
+
+    /// Enters `record`, in this order: not expired, owner accepting, key free.
+    pub(crate) fn register(&self, record: &Arc<RequestRecord>, now: Instant) -> Result<(), Refused> {
+        let mut inner = self.inner.lock();
+        if record.terms.late_start(now).is_some() {
+            return Err(Refused::Expired);
+        }
+        if inner.phase != Phase::Accepting {
+            return Err(Refused::Retired);
+        }
+        match inner.entries.entry(record.opaque.0) {
+            std::collections::hash_map::Entry::Occupied(_) => Err(Refused::KeyTaken),
+            std::collections::hash_map::Entry::Vacant(vacant) => {
+                vacant.insert(Entry { record: Arc::clone(record), grave: Grave::None });
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands `response` to the request of this generation that has its opaque.
+    pub(crate) fn complete(&self, response: Command, now: Instant) -> Completion {
+        let opaque = response.opaque().0;
+        let record = self.inner.lock().entries.get(&opaque).map(|entry| Arc::clone(&entry.record));
+        let delivery = match &record {
+            Some(record) => record.respond(response, now),
+            None => Delivery::Unsolicited,
+        };
+        match (delivery, record) {
+            (Delivery::Completed, Some(record)) => {
+                let vacancy = self.unlink(&record, Exit::Answered);
+                Completion::Completed { vacancy }
+            }
+            (Delivery::Late { by }, Some(record)) => {
+                self.unlink(&record, Exit::Failed);
+                Completion::Late { by }
+            }
+            (Delivery::Noted, _) => Completion::Completed { vacancy: Vacancy::None },
+            (_, record) => Completion::Unsolicited { ever_used: record.is_some() || self.ever_used(opaque) },
+        }
+    }
+
+    /// Takes `record` out, if it is still in.
+    pub(crate) fn unlink(&self, record: &Arc<RequestRecord>, exit: Exit) -> Vacancy {
+        let mut inner = self.inner.lock();
+        let removed = inner.remove(record, exit);
+        let vacancy = inner.vacancy();
+        drop(inner);
+        drop(removed);
+        vacancy
+    }
+
+    /// Marks `record` as its own tombstone, by which the peer is judged at `judge_at`.
+    pub(crate) fn bury(
+        &self,
+        record: &Arc<RequestRecord>,
+        judge_at: Option<Instant>,
+        now: Instant,
+    ) -> Burial {
+        let opaque = record.opaque.0;
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        let Some(entry) = inner.entries.get_mut(&opaque).filter(|entry| Arc::ptr_eq(&entry.record, record))
+        else {
+            return Burial { tombstones: inner.buried, judged_earlier: false, vacancy: inner.vacancy() };
+        };
+        if entry.grave == Grave::None {
+            inner.graves.push_back((now, opaque));
+            inner.buried += 1;
+            inner.tally.failed += 1;
+        }
+        entry.grave = judge_at.map_or(Grave::Quiet, Grave::JudgedAt);
+        let judged_earlier = judge_at.is_some_and(|at| inner.judge_at.is_none_or(|earliest| at < earliest));
+        if judged_earlier {
+            inner.judge_at = judge_at;
+        }
+        Burial { tombstones: inner.buried, judged_earlier, vacancy: inner.vacancy() }
+    }
+
+    pub(crate) fn count_peer_request(&self) {
+        self.inner.lock().tally.peer_requests += 1;
+    }
+
+    /// Whether a tombstone is due at `now` by which the peer is to be judged; none is asked twice.
+    pub(crate) fn take_due(&self, now: Instant) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.judge_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        let (mut due, mut next) = (false, None::<Instant>);
+        for entry in inner.entries.values_mut() {
+            match entry.grave {
+                Grave::JudgedAt(at) if at <= now => {
+                    entry.grave = Grave::Quiet;
+                    due = true;
+                }
+                Grave::JudgedAt(at) => next = Some(next.map_or(at, |next| next.min(at))),
+                Grave::None | Grave::Quiet => {}
+            }
+        }
+        inner.judge_at = next;
+        due
+    }
+
+    /// Forgets tombstones from before `horizon`, and says when the oldest that is left was made.
+    pub(crate) fn forget_before(&self, horizon: Option<Instant>) -> Option<Instant> {
+        let mut forgotten = Vec::new();
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        while let Some(&(made, opaque)) = inner.graves.front() {
+            let buried = inner.entries.get(&opaque).is_some_and(|entry| entry.grave != Grave::None);
+            if buried && horizon.is_none_or(|horizon| made >= horizon) {
+                return Some(made);
+            }
+            inner.graves.pop_front();
+            if buried {
+                inner.buried -= 1;
+                forgotten.extend(inner.entries.remove(&opaque));
+            }
+        }
+        drop(guard);
+        drop(forgotten);
+        None
+    }
+
+    /// The instant of the next judgement.
+    pub(crate) fn judge_at(&self) -> Option<Instant> {
+        self.inner.lock().judge_at
+    }
+
+    /// Accepting → Draining; false where it was not accepting. A close by the owner takes the place of another
+    /// reason, since it waits for no late response.
+    pub(crate) fn retire(&self, reason: RetireReason, now: Instant) -> bool {
+        let mut inner = self.inner.lock();
+        match inner.phase {
+            Phase::Accepting => {
+                inner.phase = Phase::Draining(reason, now);
+                return true;
+            }
+            Phase::Draining(_, since) if reason == RetireReason::Closed => {
+                inner.phase = Phase::Draining(reason, since);
+            }
+            Phase::Draining(..) | Phase::Closed => {}
+        }
+        false
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.inner.lock().phase
+    }
+
+    /// Refuses everything from now on.
+    pub(crate) fn close(&self) {
+        self.inner.lock().phase = Phase::Closed;
+    }
+
+    /// Takes out all records, for the one who ends them.
+    pub(crate) fn drain(&self) -> Vec<Arc<RequestRecord>> {
+        let mut inner = self.inner.lock();
+        debug_assert_eq!(inner.phase, Phase::Closed, "closed before it is drained");
+        let waiting = inner.waiting() as u64;
+        inner.tally.failed += waiting;
+        inner.graves.clear();
+        inner.buried = 0;
+        inner.judge_at = None;
+        inner.entries.drain().map(|(_, entry)| entry.record).collect()
+    }
+
+    /// How many callers wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.inner.lock().waiting()
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let inner = self.inner.lock();
+        Tally { waiting: inner.waiting() as u64, tombstones: inner.buried as u64, ..inner.tally }
+    }
+
+    fn ever_used(&self, opaque: i32) -> bool {
+        let inner = self.inner.lock();
+        let back = u64::from(inner.next_opaque.wrapping_sub(opaque).cast_unsigned());
+        (1..=inner.issued).contains(&back) || (back == 0 && inner.issued > u64::from(u32::MAX))
+    }
+}
+
+/// How a record leaves the table, for the tally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Answered,
+    Failed,
+}
+
+impl Inner {
+    fn waiting(&self) -> usize {
+        self.entries.len() - self.buried
+    }
+
+    fn vacancy(&self) -> Vacancy {
+        let drained = matches!(self.phase, Phase::Draining(..)) && self.waiting() == 0;
+        if drained { Vacancy::Drained } else { Vacancy::None }
+    }
+
+    fn remove(&mut self, record: &Arc<RequestRecord>, exit: Exit) -> Option<Entry> {
+        let opaque = record.opaque.0;
+        if !self.entries.get(&opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record)) {
+            return None;
+        }
+        let entry = self.entries.remove(&opaque)?;
+        match (entry.grave, exit) {
+            (Grave::None, Exit::Answered) => self.tally.answered += 1,
+            (Grave::None, Exit::Failed) => self.tally.failed += 1,
+            (Grave::Quiet | Grave::JudgedAt(_), _) => {
+                self.buried -= 1;
+                self.trim_graves();
+            }
+        }
+        Some(entry)
+    }
+
+    /// Answered tombstones leave their grave empty; it goes when it comes to the front, or when more than half
+    /// are empty.
+    fn trim_graves(&mut self) {
+        let entries = &self.entries;
+        let buried = |opaque: &i32| entries.get(opaque).is_some_and(|entry| entry.grave != Grave::None);
+        while self.graves.front().is_some_and(|(_, opaque)| !buried(opaque)) {
+            self.graves.pop_front();
+        }
+        if self.graves.len() > 2 * self.buried {
+            self.graves.retain(|(_, opaque)| buried(opaque));
+        }
+    }
+}
+
+/// We issue the opaques ourselves, in order, so a multiplication spreads them well enough.
+#[derive(Debug, Default)]
+struct OpaqueHasher(u64);
+
+impl Hasher for OpaqueHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(SPREAD);
+        }
+    }
+
+    fn write_i32(&mut self, opaque: i32) {
+        self.0 = u64::from(opaque.cast_unsigned()).wrapping_mul(SPREAD);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// 2^64 divided by the golden ratio: consecutive numbers fall far apart in the upper bits, which the map uses
+/// for its tags, and are distinct in the lower ones.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

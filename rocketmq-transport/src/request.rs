@@ -1,0 +1,550 @@
+//! The record of one request: its states and stage marks behind one lock, the only arbiter.
+//!
+//! Caller, lane and table share the record. Every contest — withdraw against offer, response against deadline,
+//! drop against close — is one transition under its lock; being found or removed in lane or table decides
+//! nothing. Transitions return what has to be dropped or woken, so that it happens outside every lock.
+
+use std::{
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::{
+    Class, CloseCause, Command, Opaque, Permit, RequestDeadline, Stage, StageClock, TransportErrorKind,
+    stage::FrameFate,
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+/// An encoded request: header and body, and the permit for their bytes.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) head: Vec<u8>,
+    pub(crate) body: Bytes,
+    /// Given back when the frame is dropped: at withdrawal, or when the writer has let go of it.
+    pub(crate) bytes: Permit,
+}
+
+impl Frame {
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
+/// Whether a response is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Call,
+    Oneway,
+}
+
+/// What a request was asked with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) class: Class,
+    pub(crate) kind: Kind,
+    pub(crate) deadline: RequestDeadline,
+    /// A request that has not started by then never does.
+    pub(crate) start_by: Option<Instant>,
+    /// How long the peer holds the response back on purpose.
+    pub(crate) suspend: Duration,
+}
+
+impl Terms {
+    /// The instant at which a request that has not started ends.
+    pub(crate) fn start_limit(&self) -> Option<Instant> {
+        match (self.start_by, self.deadline.at()) {
+            (Some(start_by), Some(at)) => Some(start_by.min(at)),
+            (start_by, at) => start_by.or(at),
+        }
+    }
+
+    /// When the peer's silence may be judged by a request whose last byte was accepted at `written`; `None`
+    /// means never.
+    pub(crate) fn judge_at(&self, written: Instant, min_silence: Duration) -> Option<Instant> {
+        let silent = written.checked_add(self.suspend)?.checked_add(min_silence)?;
+        Some(silent.max(self.deadline.at()?))
+    }
+
+    /// Why a request that has not started at `now` never will, if so.
+    pub(crate) fn late_start(&self, now: Instant) -> Option<TransportErrorKind> {
+        if self.deadline.is_expired(now) {
+            Some(TransportErrorKind::DeadlineExpired)
+        } else if self.start_by.is_some_and(|start_by| start_by <= now) {
+            Some(TransportErrorKind::NotStarted)
+        } else {
+            None
+        }
+    }
+}
+
+/// One request from its registration to its end, or to the end of its tombstone.
+#[derive(Debug)]
+pub(crate) struct RequestRecord {
+    pub(crate) opaque: Opaque,
+    pub(crate) terms: Terms,
+    /// Its place in the lane; written and read under the lane's lock only, hence `Relaxed`.
+    place: AtomicU32,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    clock: StageClock,
+    /// What the caller has not collected yet.
+    outcome: Option<Outcome>,
+    waker: Option<Waker>,
+    /// The count and the overhead, given back when the request ends; the frame has its own permit.
+    permit: Option<Permit>,
+}
+
+/// ```text
+///             ┌─── no byte accepted ───┐
+///             ▼                        │
+/// Queued ──offered for one poll──▶ Offered ──some──▶ Writing ──last byte──▶ AwaitingResponse
+///   │ deadline, drop, close            │ (notes what happens)     │                 │
+///   ▼                                  └── applied after the poll │                 │
+/// Ended (withdrawn)                                               │                 │
+///                Writing, AwaitingResponse ──response─────────────┴──▶ Ended ◀──────┘
+///                Writing, AwaitingResponse ──deadline, drop──▶ Tombstone ──response──▶ Ended (late)
+///                every state ──close──▶ Ended, with the certainty of the writer's final count
+/// ```
+#[derive(Debug)]
+enum State {
+    Queued(Frame),
+    /// The writer has the frame for one poll of the socket.
+    Offered(Noted),
+    /// `cut` once the writer has stopped for good short of the frame's end, on a stream that vouches.
+    Writing {
+        fate: FrameFate,
+    },
+    AwaitingResponse {
+        written: Instant,
+    },
+    Tombstone {
+        ended: Instant,
+    },
+    Ended,
+}
+
+/// What happened while the frame was offered, in order.
+#[derive(Debug, Default)]
+struct Noted {
+    end: Option<End>,
+    response: Option<Command>,
+    /// Whether the response came before the end.
+    response_first: bool,
+}
+
+/// What ends a request from outside, other than a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its deadline has come.
+    Deadline,
+    /// Its start-by instant has come; a request that has started goes on.
+    StartBy,
+    /// Its caller has gone.
+    Drop,
+}
+
+/// How a request ended, for its caller.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Answered(Command),
+    /// A one-way request's last byte was accepted.
+    Written,
+    Failed {
+        kind: TransportErrorKind,
+        stage: Stage,
+        fate: FrameFate,
+    },
+}
+
+/// What ending a request from outside came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Not one byte of it will reach the socket: out of lane and table with it.
+    Withdrawn,
+    /// Its tombstone stays in the table; the peer may be judged by it once its frame is written.
+    Buried { written: Option<Instant> },
+    /// Out of the table with it; it leaves no tombstone.
+    Removed,
+    /// It is offered: the writer decides, and wakes the caller.
+    Noted,
+    /// It had ended, or has started where only the start was limited.
+    Nothing,
+}
+
+/// What the writer finds when it wants to offer a frame.
+#[derive(Debug)]
+pub(crate) enum Offer {
+    /// The frame, which goes back with [`RequestRecord::settle`].
+    Frame(Frame),
+    /// Nothing to write; take it out of lane and table.
+    Gone,
+}
+
+/// How much of an offered frame the socket accepted.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Nothing; the frame goes back.
+    Nothing(Frame),
+    /// Some bytes, not all; the writer keeps the frame and finishes it.
+    Some,
+    /// All of it.
+    All,
+}
+
+/// What an offered or written frame came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Back in its place.
+    Queued,
+    /// Withdrawn while offered: out of lane and table with it.
+    Withdrawn,
+    /// Started; its caller waits.
+    Started,
+    /// Started, and done: answered, or one-way and written. Out of the table with it.
+    Finished,
+    /// Started, and ended without a tombstone: out of the table with it.
+    Removed,
+    /// Started, and its caller has gone: its tombstone stays in the table.
+    Buried { written: Option<Instant> },
+}
+
+/// What a response came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It ended the request: out of the table with it.
+    Completed,
+    /// The frame is offered; the writer decides.
+    Noted,
+    /// Nobody waits for it any more: out of the table with it.
+    Late { by: Duration },
+    /// The request has not left, takes no response, or has had one: nothing changes.
+    Unsolicited,
+}
+
+/// What a transition leaves to be dropped and woken outside every lock. The permit goes first, so that whoever
+/// is woken finds it given back.
+#[derive(Debug, Default)]
+struct Leftover {
+    permit: Option<Permit>,
+    frame: Option<Frame>,
+    response: Option<Command>,
+    waker: Option<Waker>,
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        drop((self.permit.take(), self.frame.take(), self.response.take()));
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl RequestRecord {
+    /// A queued request; `clock` has entered [`Stage::BeforeWrite`].
+    pub(crate) fn new(opaque: Opaque, terms: Terms, frame: Frame, permit: Permit, clock: StageClock) -> Self {
+        let inner =
+            Inner { state: State::Queued(frame), clock, outcome: None, waker: None, permit: Some(permit) };
+        Self { opaque, terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
+    }
+
+    /// Takes back the permits, of the request and of its bytes, where registration was refused.
+    pub(crate) fn into_claim(self) -> Option<(Permit, Permit)> {
+        let inner = self.inner.into_inner();
+        match inner.state {
+            State::Queued(frame) => Some((inner.permit?, frame.bytes)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn place(&self) -> u32 {
+        self.place.load(Relaxed)
+    }
+
+    pub(crate) fn set_place(&self, place: u32) {
+        self.place.store(place, Relaxed);
+    }
+
+    /// The outcome once there is one, with the clock stopped at it; registers the waker until then.
+    pub(crate) fn poll_outcome(&self, cx: &Context<'_>) -> Poll<(Outcome, StageClock)> {
+        let mut inner = self.inner.lock();
+        if let Some(outcome) = inner.outcome.take() {
+            return Poll::Ready((outcome, inner.clock));
+        }
+        let replaced = match &inner.waker {
+            Some(waker) if waker.will_wake(cx.waker()) => None,
+            _ => inner.waker.replace(cx.waker().clone()),
+        };
+        drop(inner);
+        drop(replaced);
+        Poll::Pending
+    }
+
+    /// The deadline, the start-by instant or the drop of the caller, at `now`.
+    pub(crate) fn end(&self, end: End, now: Instant) -> Ending {
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        if inner.cancel_before_start(end, now, &mut leftover) {
+            return Ending::Withdrawn;
+        }
+        match (&mut inner.state, end) {
+            (State::Offered(noted), _) => {
+                noted.note(end);
+                if end == End::Drop {
+                    leftover.waker = inner.waker.take();
+                }
+                Ending::Noted
+            }
+            (State::Writing { .. } | State::AwaitingResponse { .. }, End::Deadline | End::Drop) => {
+                match inner.bury(end, &self.terms, now, &mut leftover) {
+                    Settled::Buried { written } => Ending::Buried { written },
+                    _ => Ending::Removed,
+                }
+            }
+            (State::Writing { .. } | State::AwaitingResponse { .. }, End::StartBy)
+            | (State::Queued(_) | State::Tombstone { .. } | State::Ended, _) => Ending::Nothing,
+        }
+    }
+
+    /// The writer wants the frame for one poll of the socket.
+    pub(crate) fn offer(&self, now: Instant) -> Offer {
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        let end = match self.terms.late_start(now) {
+            None => match std::mem::replace(&mut inner.state, State::Offered(Noted::default())) {
+                State::Queued(frame) => return Offer::Frame(frame),
+                other => {
+                    inner.state = other;
+                    return Offer::Gone;
+                }
+            },
+            Some(TransportErrorKind::NotStarted) => End::StartBy,
+            Some(_) => End::Deadline,
+        };
+        inner.cancel_before_start(end, now, &mut leftover);
+        Offer::Gone
+    }
+
+    /// The poll the frame was offered for is over: applies what was noted meanwhile. A response that turns out
+    /// to belong nowhere is returned for the classification.
+    pub(crate) fn settle(&self, accepted: Accepted, now: Instant) -> (Settled, Option<Delivery>) {
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        let State::Offered(noted) = &mut inner.state else { return (Settled::Removed, None) };
+        let noted = std::mem::take(noted);
+        if let Accepted::Nothing(frame) = accepted {
+            inner.state = State::Queued(frame);
+            let stray = noted.response.is_some().then_some(Delivery::Unsolicited);
+            leftover.response = noted.response;
+            let withdrawn = noted.end.is_some_and(|end| inner.cancel_before_start(end, now, &mut leftover));
+            return (if withdrawn { Settled::Withdrawn } else { Settled::Queued }, stray);
+        }
+        inner.clock.enter(Stage::Writing, now);
+        inner.state = State::Writing { fate: FrameFate::MayBeWhole };
+        let mut settled = Settled::Started;
+        if matches!(accepted, Accepted::All) {
+            settled = inner.written(&self.terms, now, &mut leftover);
+        }
+        let end = noted.end.filter(|end| *end != End::StartBy);
+        let Some(response) = noted.response else {
+            return match end {
+                Some(end) if settled == Settled::Started => {
+                    (inner.bury(end, &self.terms, now, &mut leftover), None)
+                }
+                _ => (settled, None),
+            };
+        };
+        let oneway = self.terms.kind == Kind::Oneway;
+        match end {
+            Some(end) if !noted.response_first && !oneway => {
+                inner.bury(end, &self.terms, now, &mut leftover);
+                leftover.response = Some(response);
+                inner.state = State::Ended;
+                (Settled::Removed, Some(Delivery::Late { by: Duration::ZERO }))
+            }
+            _ if oneway => {
+                leftover.response = Some(response);
+                (settled, Some(Delivery::Unsolicited))
+            }
+            _ => {
+                inner.answer(response, now, &mut leftover);
+                (Settled::Finished, None)
+            }
+        }
+    }
+
+    /// The socket has accepted the last byte of a frame that had been accepted in part.
+    pub(crate) fn finish(&self, now: Instant) -> Settled {
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        match inner.state {
+            State::Writing { .. } => inner.written(&self.terms, now, &mut leftover),
+            State::Tombstone { .. } => Settled::Buried { written: Some(now) },
+            State::Queued(_) | State::Offered(_) | State::AwaitingResponse { .. } | State::Ended => {
+                Settled::Removed
+            }
+        }
+    }
+
+    /// The writer has stopped for good with this frame begun and not finished, on a stream that vouches for
+    /// what it did not accept.
+    pub(crate) fn cut_short(&self) {
+        if let State::Writing { fate } = &mut self.inner.lock().state {
+            *fate = FrameFate::CutShort;
+        }
+    }
+
+    /// A response with this record's opaque was read on its generation.
+    pub(crate) fn respond(&self, response: Command, now: Instant) -> Delivery {
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        match &mut inner.state {
+            State::Writing { .. } | State::AwaitingResponse { .. } if self.terms.kind == Kind::Call => {
+                inner.answer(response, now, &mut leftover);
+                Delivery::Completed
+            }
+            State::Offered(noted) if noted.response.is_none() => {
+                noted.response_first = noted.end.is_none_or(|end| end == End::StartBy);
+                noted.response = Some(response);
+                Delivery::Noted
+            }
+            State::Tombstone { ended } => {
+                let by = now.saturating_duration_since(*ended);
+                inner.state = State::Ended;
+                leftover.response = Some(response);
+                Delivery::Late { by }
+            }
+            State::Queued(_)
+            | State::Offered(_)
+            | State::Writing { .. }
+            | State::AwaitingResponse { .. }
+            | State::Ended => {
+                leftover.response = Some(response);
+                Delivery::Unsolicited
+            }
+        }
+    }
+
+    /// The generation ends. The writer has stopped, so no frame is offered, unless its poll panicked: that
+    /// counts as having accepted all.
+    pub(crate) fn close(&self, cause: &CloseCause, now: Instant) {
+        self.settle(Accepted::All, now);
+        let mut leftover = Leftover::default();
+        let mut inner = self.inner.lock();
+        let (stage, fate) = match &inner.state {
+            State::Queued(_) => (Stage::BeforeWrite, FrameFate::MayBeWhole),
+            State::Writing { fate } => (Stage::Writing, *fate),
+            State::AwaitingResponse { .. } => (Stage::AwaitingResponse, FrameFate::MayBeWhole),
+            State::Offered(_) | State::Tombstone { .. } | State::Ended => {
+                inner.state = State::Ended;
+                return;
+            }
+        };
+        let kind = match cause {
+            CloseCause::Closed => TransportErrorKind::Closed,
+            cause => TransportErrorKind::ConnectionLost(cause.clone()),
+        };
+        inner.clock.stop(now);
+        inner.outcome = Some(Outcome::Failed { kind, stage, fate });
+        inner.finish(State::Ended, &mut leftover);
+    }
+
+    /// Whether the request is its own tombstone.
+    #[cfg(test)]
+    pub(crate) fn is_tombstone(&self) -> bool {
+        matches!(self.inner.lock().state, State::Tombstone { .. })
+    }
+}
+
+impl Inner {
+    /// Queued → Ended: takes the frame back; true means not one byte of it reaches the socket.
+    fn cancel_before_start(&mut self, end: End, now: Instant, leftover: &mut Leftover) -> bool {
+        if !matches!(self.state, State::Queued(_)) {
+            return false;
+        }
+        self.fail(end, Stage::BeforeWrite, now);
+        self.finish(State::Ended, leftover);
+        true
+    }
+
+    /// Writing, AwaitingResponse → Tombstone; a one-way request leaves none.
+    fn bury(&mut self, end: End, terms: &Terms, now: Instant, leftover: &mut Leftover) -> Settled {
+        let (stage, written) = match self.state {
+            State::AwaitingResponse { written } => (Stage::AwaitingResponse, Some(written)),
+            _ => (Stage::Writing, None),
+        };
+        self.fail(end, stage, now);
+        match terms.kind {
+            Kind::Call => {
+                self.finish(State::Tombstone { ended: now }, leftover);
+                Settled::Buried { written }
+            }
+            Kind::Oneway => {
+                self.finish(State::Ended, leftover);
+                Settled::Removed
+            }
+        }
+    }
+
+    /// Writing → AwaitingResponse; for a one-way request that is its success.
+    fn written(&mut self, terms: &Terms, now: Instant, leftover: &mut Leftover) -> Settled {
+        match terms.kind {
+            Kind::Call => {
+                self.clock.enter(Stage::AwaitingResponse, now);
+                self.state = State::AwaitingResponse { written: now };
+                Settled::Started
+            }
+            Kind::Oneway => {
+                self.clock.stop(now);
+                self.outcome = Some(Outcome::Written);
+                self.finish(State::Ended, leftover);
+                Settled::Finished
+            }
+        }
+    }
+
+    /// Writing, AwaitingResponse → Ended, answered.
+    fn answer(&mut self, response: Command, now: Instant, leftover: &mut Leftover) {
+        self.clock.stop(now);
+        self.outcome = Some(Outcome::Answered(response));
+        self.finish(State::Ended, leftover);
+    }
+
+    /// Leaves the outcome of `end` for the caller, unless it has gone.
+    fn fail(&mut self, end: End, stage: Stage, now: Instant) {
+        self.clock.stop(now);
+        let kind = match end {
+            End::Deadline => TransportErrorKind::DeadlineExpired,
+            End::StartBy => TransportErrorKind::NotStarted,
+            End::Drop => return,
+        };
+        self.outcome = Some(Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole });
+    }
+
+    fn finish(&mut self, state: State, leftover: &mut Leftover) {
+        if let State::Queued(frame) = std::mem::replace(&mut self.state, state) {
+            leftover.frame = Some(frame);
+        }
+        leftover.permit = self.permit.take();
+        leftover.waker = self.waker.take();
+    }
+}
+
+impl Noted {
+    /// The first end counts; a start-by instant gives way to what ends a started request too.
+    fn note(&mut self, end: End) {
+        if self.end.is_none_or(|noted| noted == End::StartBy) {
+            self.end = Some(end);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What is known of a request on its way, so that it can fail at any point with all of it.
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+};
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Admission, CallOptions, Code, Opaque, Peer, Stage, StageClock, TransportError, TransportErrorKind,
+    connection::Connection,
+    error::Report,
+    request::{Kind, Terms},
+    stage::FrameFate,
+};
+
+/// A request's way through the stages: its terms, its clock, and where it is.
+#[derive(Debug)]
+pub(crate) struct Trip<'a> {
+    pub(crate) peer: &'a Peer,
+    pub(crate) code: Code,
+    pub(crate) terms: Terms,
+    pub(crate) clock: StageClock,
+    pub(crate) admission: Admission,
+    /// What admission charges.
+    pub(crate) bytes: u64,
+    /// The connection it is on, from signing on.
+    pub(crate) connection: Option<Arc<Connection>>,
+    /// The opaque it was registered with last.
+    pub(crate) opaque: Option<Opaque>,
+    stage: Stage,
+}
+
+impl<'a> Trip<'a> {
+    /// A request that enters the transport now.
+    pub(crate) fn start(peer: &'a Peer, code: Code, kind: Kind, options: &CallOptions) -> Self {
+        let CallOptions { deadline, start_by, class, admission, suspend, clock } = *options;
+        let now = Instant::now();
+        let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
+        clock.enter(Stage::Admission, now);
+        let terms = Terms { class, kind, deadline, start_by, suspend };
+        Self {
+            peer,
+            code,
+            terms,
+            clock,
+            admission,
+            bytes: 0,
+            connection: None,
+            opaque: None,
+            stage: Stage::Admission,
+        }
+    }
+
+    /// The next stage begins, unless the request must not go on.
+    pub(crate) fn enter(&mut self, stage: Stage, now: Instant) -> Result<(), TransportError> {
+        self.check(now)?;
+        self.clock.enter(stage, now);
+        self.stage = stage;
+        Ok(())
+    }
+
+    /// Fails where the request must not start any more.
+    pub(crate) fn check(&mut self, now: Instant) -> Result<(), TransportError> {
+        self.terms.late_start(now).map_or(Ok(()), |kind| Err(self.fail(kind)))
+    }
+
+    /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
+    ///
+    /// Boxed, since only a request that has to wait here pays for it, and every call's future would otherwise be
+    /// larger by all of it.
+    pub(crate) fn until<F: Future + Send>(
+        &mut self,
+        closed: &CancellationToken,
+        future: F,
+    ) -> Pin<Box<impl Future<Output = Result<F::Output, TransportError>> + Send>> {
+        Box::pin(self.wait(closed, future))
+    }
+
+    async fn wait<F: Future>(
+        &mut self,
+        closed: &CancellationToken,
+        future: F,
+    ) -> Result<F::Output, TransportError> {
+        let limit = self.terms.start_limit();
+        let mut expired = pin!(sleep_until(limit.unwrap_or_else(Instant::now)));
+        tokio::select! {
+            biased;
+            output = future => Ok(output),
+            () = closed.cancelled() => Err(self.fail(TransportErrorKind::Closed)),
+            () = &mut expired, if limit.is_some() => Err(self.expired(Instant::now())),
+        }
+    }
+
+    /// The request must not start any more at `now`.
+    pub(crate) fn expired(&mut self, now: Instant) -> TransportError {
+        self.fail(self.terms.late_start(now).unwrap_or(TransportErrorKind::DeadlineExpired))
+    }
+
+    /// The request ends here and now.
+    pub(crate) fn fail(&mut self, kind: TransportErrorKind) -> TransportError {
+        self.clock.stop(Instant::now());
+        self.report(kind, self.stage, FrameFate::MayBeWhole)
+    }
+
+    /// The request has ended in `stage`, with its clock stopped.
+    pub(crate) fn report(&self, kind: TransportErrorKind, stage: Stage, fate: FrameFate) -> TransportError {
+        let connection = self.connection.as_ref();
+        let heard = connection
+            .filter(|_| stage == Stage::AwaitingResponse)
+            .and_then(|on| on.link.pulse.last_response());
+        TransportError::new(Report {
+            certainty: kind.certainty(stage, fate),
+            kind,
+            stage,
+            clock: self.clock,
+            peer: self.peer.clone(),
+            remote: connection.and_then(|on| on.remote),
+            generation: connection.map(|on| on.link.owner()),
+            opaque: self.opaque,
+            code: self.code,
+            budget: self.terms.deadline.budget(),
+            bytes: self.bytes,
+            last_heard: heard.map(|heard| Instant::now().saturating_duration_since(heard)),
+        })
+    }
+}

@@ -1,0 +1,334 @@
+//! The writer task: only owner of the write half. It offers frames for one poll of the socket at a time, and
+//! applies what the socket accepted.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::{Future, poll_fn},
+    io::{self, IoSlice},
+    ops::Range,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::AsyncWrite,
+    time::{Instant, Sleep, sleep_until},
+};
+
+use crate::{
+    Acceptance, CloseCause,
+    lane::Ready,
+    link::Link,
+    request::{Accepted, Frame, Offer, RequestRecord},
+    stream::WriteHalf,
+};
+
+/// Writes what is queued until it is told to stop or cannot go on.
+pub(crate) struct Writer {
+    link: Arc<Link>,
+    io: WriteHalf,
+    acceptance: Acceptance,
+    /// The frames at hand: those begun, then those offered in the poll at hand.
+    hand: VecDeque<InHand>,
+    /// Records on their way from the lane to the hand, or out of the lane for good.
+    records: Vec<Arc<RequestRecord>>,
+    /// Small pieces, copied together so that one slice carries many frames.
+    staging: Vec<u8>,
+    flush: Flush,
+    /// When the socket last accepted something, or was first asked to.
+    progress: Instant,
+    limit: Pin<Box<Sleep>>,
+}
+
+struct InHand {
+    record: Arc<RequestRecord>,
+    frame: Frame,
+    accepted: usize,
+    /// Since when a byte of it counts as accepted; `None` while it is only offered.
+    begun: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    Done,
+    Due,
+}
+
+/// Why the writer stopped.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The lanes were closed.
+    Told,
+    /// The socket failed or a limit was exceeded.
+    Failed(CloseCause),
+}
+
+impl Writer {
+    pub(crate) fn new(link: Arc<Link>, io: WriteHalf, acceptance: Acceptance) -> Self {
+        let now = Instant::now();
+        Self {
+            link,
+            io,
+            acceptance,
+            hand: VecDeque::new(),
+            records: Vec::new(),
+            staging: Vec::new(),
+            flush: Flush::Done,
+            progress: now,
+            limit: Box::pin(sleep_until(now)),
+        }
+    }
+
+    /// Runs until it stops for good: what was accepted of a begun frame is final then.
+    pub(crate) async fn run(mut self) -> (Stopped, WriteHalf) {
+        let stopped = loop {
+            if self.hand.is_empty() && self.flush == Flush::Done {
+                let queued = match poll_fn(|cx| self.link.lanes.poll_ready(cx)).await {
+                    Ready::Frames(queued) => queued,
+                    Ready::Closed => break Stopped::Told,
+                };
+                if queued < self.link.table.waiting() {
+                    // Callers that were just answered are about to queue their next requests: one turn for
+                    // them makes one batch of many frames out of many batches of one.
+                    tokio::task::yield_now().await;
+                }
+                self.progress = Instant::now();
+            }
+            if let Err(stopped) = poll_fn(|cx| self.poll_batch(cx)).await {
+                break stopped;
+            }
+        };
+        if self.acceptance == Acceptance::Exact {
+            self.hand.iter().for_each(|cut| cut.record.cut_short());
+        }
+        (stopped, self.io)
+    }
+
+    /// Offers what there is, anew for each poll of the socket, until some of it was accepted; flushes what was.
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Stopped>> {
+        if self.link.lanes.poll_closed(cx).is_ready() {
+            return Poll::Ready(Err(Stopped::Told));
+        }
+        let now = Instant::now();
+        self.offer(now);
+        let polled = if self.hand.is_empty() {
+            Poll::Ready(Ok(()))
+        } else {
+            let (polled, offered) = self.poll_write(cx);
+            let accepted = if let Poll::Ready(Ok(accepted)) = polled { accepted } else { 0 };
+            self.apply(accepted, offered, now);
+            polled.map(|polled| match polled {
+                Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+                polled => polled.map(drop),
+            })
+        };
+        let polled = match polled {
+            Poll::Ready(Ok(())) if self.hand.is_empty() => self.poll_flush(cx),
+            polled => polled,
+        };
+        match polled {
+            Poll::Ready(Ok(())) => {
+                self.progress = now;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(Stopped::Failed(CloseCause::Io(Arc::new(error))))),
+            Poll::Pending => self.poll_limits(cx).map(|cause| Err(Stopped::Failed(cause))),
+        }
+    }
+
+    /// Takes the next frames out of their records, for one poll of the socket; their places stay theirs.
+    fn offer(&mut self, now: Instant) {
+        let mut room = match self.acceptance {
+            Acceptance::Exact => MAX_BATCH_BYTES,
+            Acceptance::Offered => MAX_OFFER_BYTES,
+        };
+        for begun in &self.hand {
+            room = room.saturating_sub(begun.frame.len() - begun.accepted);
+        }
+        if room == 0 {
+            return;
+        }
+        self.link.lanes.peek(MAX_BATCH_FRAMES, &mut self.records);
+        for record in self.records.drain(..) {
+            if room == 0 {
+                break;
+            }
+            match record.offer(now) {
+                Offer::Frame(frame) => {
+                    room = room.saturating_sub(frame.len());
+                    self.hand.push_back(InHand { record, frame, accepted: 0, begun: None });
+                }
+                Offer::Gone => self.link.discard(&record),
+            }
+        }
+    }
+
+    /// One poll of the socket with what is at hand; also how many bytes the socket was shown.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> (Poll<io::Result<usize>>, usize) {
+        let most = match self.acceptance {
+            Acceptance::Exact => usize::MAX,
+            Acceptance::Offered => MAX_OFFER_BYTES,
+        };
+        let (pieces, count) = stage(self.hand.iter(), &mut self.staging, most);
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        for (slice, piece) in slices.iter_mut().zip(&pieces[..count]) {
+            *slice = IoSlice::new(match piece {
+                Piece::Staged(range) => &self.staging[range.clone()],
+                Piece::Body(body) => body,
+            });
+        }
+        let slices = &slices[..count];
+        let shown = if self.io.is_write_vectored() { slices } else { &slices[..1] };
+        let offered = shown.iter().map(|slice| slice.len()).sum();
+        let polled = match shown {
+            [slice] => Pin::new(&mut self.io).poll_write(cx, slice),
+            slices => Pin::new(&mut self.io).poll_write_vectored(cx, slices),
+        };
+        (polled, offered)
+    }
+
+    /// Tells each record what became of its frame, and keeps the frames that are begun and not finished.
+    fn apply(&mut self, mut accepted: usize, offered: usize, now: Instant) {
+        let mut touched = match self.acceptance {
+            Acceptance::Exact => accepted,
+            Acceptance::Offered => offered,
+        };
+        for _ in 0..self.hand.len() {
+            let Some(mut at_hand) = self.hand.pop_front() else { break };
+            let left = at_hand.frame.len() - at_hand.accepted;
+            let touched_of_it = touched.min(left);
+            touched -= touched_of_it;
+            let accepted_of_it = accepted.min(left);
+            accepted -= accepted_of_it;
+            at_hand.accepted += accepted_of_it;
+            let whole = accepted_of_it == left;
+            let InHand { record, begun, .. } = &mut at_hand;
+            let settled = match begun {
+                Some(_) if whole => (record.finish(now), None),
+                Some(_) => {
+                    self.hand.push_back(at_hand);
+                    continue;
+                }
+                None if whole => record.settle(Accepted::All, now),
+                None if touched_of_it > 0 => {
+                    *begun = Some(now);
+                    record.settle(Accepted::Some, now)
+                }
+                None => {
+                    let InHand { record, frame, .. } = at_hand;
+                    self.link.settle(&record, record.settle(Accepted::Nothing(frame), now), now);
+                    continue;
+                }
+            };
+            self.link.settle(record, settled, now);
+            self.records.push(Arc::clone(record));
+            if !whole {
+                self.hand.push_back(at_hand);
+            }
+        }
+        if !self.records.is_empty() {
+            self.link.lanes.unlink_started(&self.records);
+            self.records.clear();
+            self.flush = Flush::Due;
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.flush == Flush::Due {
+            std::task::ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+            self.flush = Flush::Done;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The socket accepts nothing: how long that, and the frame begun, may still take.
+    fn poll_limits(&mut self, cx: &mut Context<'_>) -> Poll<CloseCause> {
+        let config = &self.link.config;
+        let (stall, write) = (config.max_write_stall, config.max_frame_write);
+        let mut first = (after(self.progress, stall), CloseCause::WriteStalled { limit: stall });
+        if let Some(begun) = self.hand.front().and_then(|front| front.begun) {
+            let limit = (after(begun, write), CloseCause::FrameWriteTimeout { limit: write });
+            if limit.0 < first.0 {
+                first = limit;
+            }
+        }
+        if self.limit.deadline() != first.0 {
+            self.limit.as_mut().reset(first.0);
+        }
+        self.limit.as_mut().poll(cx).map(|()| first.1)
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("at_hand", &self.hand.len()).finish_non_exhaustive()
+    }
+}
+
+/// One slice of a write.
+#[derive(Clone)]
+enum Piece<'a> {
+    Staged(Range<usize>),
+    Body(&'a [u8]),
+}
+
+/// Lays out what is left of `frames` as at most [`MAX_SLICES`] pieces of at most `most` bytes in all: small ones
+/// copied together into `staging`, large bodies where they are.
+fn stage<'a>(
+    frames: impl Iterator<Item = &'a InHand>,
+    staging: &mut Vec<u8>,
+    most: usize,
+) -> ([Piece<'a>; MAX_SLICES], usize) {
+    let mut pieces = [const { Piece::Staged(0..0) }; MAX_SLICES];
+    let mut count = 0;
+    let mut room = most;
+    let mut staged = 0;
+    staging.clear();
+    for InHand { frame, accepted, .. } in frames {
+        // Each frame takes at most two slices more than are closed, and the last one is left for what is staged.
+        if room == 0 || count + 2 >= MAX_SLICES {
+            break;
+        }
+        let head = frame.head.get(*accepted..).unwrap_or_default();
+        let head = &head[..head.len().min(room)];
+        staging.extend_from_slice(head);
+        room -= head.len();
+        let body = frame.body.get(accepted.saturating_sub(frame.head.len())..).unwrap_or_default();
+        let body = &body[..body.len().min(room)];
+        room -= body.len();
+        if body.len() <= MAX_STAGED_BODY {
+            staging.extend_from_slice(body);
+            continue;
+        }
+        if staging.len() > staged {
+            pieces[count] = Piece::Staged(staged..staging.len());
+            staged = staging.len();
+            count += 1;
+        }
+        pieces[count] = Piece::Body(body);
+        count += 1;
+    }
+    if staging.len() > staged {
+        pieces[count] = Piece::Staged(staged..staging.len());
+        count += 1;
+    }
+    (pieces, count)
+}
+
+/// `start + limit`, or an instant too far away to matter.
+fn after(start: Instant, limit: Duration) -> Instant {
+    start.checked_add(limit).unwrap_or_else(|| start + FAR)
+}
+
+/// A batch is bounded in frames and in bytes; its last frame may exceed the bytes.
+const MAX_BATCH_FRAMES: usize = 256;
+const MAX_BATCH_BYTES: usize = 256 << 10;
+/// What a stream that does not vouch is shown in one call: all of it counts as accepted.
+const MAX_OFFER_BYTES: usize = 16 << 10;
+/// A body up to this size is copied into the staging buffer; a larger one gets a slice of its own.
+const MAX_STAGED_BODY: usize = 4 << 10;
+const MAX_SLICES: usize = 64;
+const FAR: Duration = Duration::from_secs(86_400 * 365);
