@@ -1,12 +1,12 @@
 //! An Apache RocketMQ client.
 
 mod attempt;
+#[cfg(feature = "embedded-broker")]
+mod embedded;
 mod error;
 mod failure_log;
 mod heartbeat;
 mod identity;
-#[cfg(feature = "embedded-broker")]
-mod embedded;
 mod message;
 mod producer;
 mod protocol;
