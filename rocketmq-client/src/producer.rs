@@ -197,8 +197,7 @@ impl Producer {
     /// As [`send`](Self::send).
     pub async fn send_oneway(&self, message: Message) -> Result<OnewayReceipt, SendError> {
         self.start_heartbeats();
-        let mut options = SendOptions::default();
-        options.duplicates = Some(Duplicates::Forbid);
+        let options = SendOptions { duplicates: Some(Duplicates::Forbid), ..SendOptions::default() };
         Sending::<Oneway>::new(&self.0, message, options).run().await
     }
 

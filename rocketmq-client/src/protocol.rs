@@ -9,3 +9,6 @@ pub(crate) mod route;
 pub(crate) mod send;
 #[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) mod topic;
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::Arc};
 use bytes::Bytes;
 #[cfg(any(test, feature = "embedded-broker"))]
 use rocketmq_transport::{Command, FieldError};
-use rocketmq_transport::{Fields, Header};
+use rocketmq_transport::{Fields, Header, normalize_json};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The header of a route lookup (`GetRouteInfoRequestHeader`).
@@ -97,7 +97,8 @@ impl TopicRoute {
     ///
     /// The body is not JSON, or a member has the wrong type; the error says where.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Arc<dyn Error + Send + Sync>> {
-        serde_json::from_slice(body).map_err(|error| Arc::new(error) as _)
+        let standard = normalize_json(body).map_err(|error| Arc::new(error) as Arc<_>)?;
+        serde_json::from_slice(&standard).map_err(|error| Arc::new(error) as _)
     }
 
     /// The body as name servers send it to those who accept standard JSON.
@@ -151,6 +152,19 @@ mod tests {
         }
         let body = br#"{"brokerDatas":[{"brokerAddrs":null,"brokerName":null},{"brokerAddrs":{"0":null}}]}"#;
         assert!(TopicRoute::parse(body).unwrap().broker_datas.iter().all(|broker| broker.master().is_none()));
+    }
+
+    #[test]
+    fn bare_number_keys_are_read_as_they_are_meant_and_texts_that_look_like_them_are_left_alone() {
+        let bare = br#"{"brokerDatas":[{"brokerAddrs":{0:"h:1",-1:"h:2",9007199254740993:"h:3"},
+            "brokerName":"a,1:b","cluster":"{0:\"x\",1:"}]}"#;
+        let quoted = br#"{"brokerDatas":[{"brokerAddrs":{"0":"h:1","-1":"h:2","9007199254740993":"h:3"},
+            "brokerName":"a,1:b","cluster":"{0:\"x\",1:"}]}"#;
+        let route = TopicRoute::parse(bare).unwrap();
+        assert_eq!(route, TopicRoute::parse(quoted).unwrap());
+        let broker = &route.broker_datas[0];
+        assert_eq!((broker.master(), &*broker.broker_name), (Some("h:1"), "a,1:b"));
+        assert_eq!((&*broker.cluster, broker.broker_addrs.len()), (r#"{0:"x",1:"#, 3));
     }
 
     #[test]

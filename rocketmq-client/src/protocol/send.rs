@@ -34,7 +34,7 @@ pub(crate) struct SendRequest<'a> {
 }
 
 impl SendRequest<'_> {
-    fn write_as(&self, names: &Names, fields: &mut Fields<'_>) {
+    pub(super) fn write_as(&self, names: &Names, fields: &mut Fields<'_>) {
         fields.str(names.group, &self.group);
         fields.str(names.topic, &self.topic);
         fields.str(names.default_topic, &self.default_topic);
@@ -153,7 +153,7 @@ impl Header for SendResponse {
 }
 
 /// The names of the fields in one layout.
-struct Names {
+pub(super) struct Names {
     group: &'static str,
     topic: &'static str,
     default_topic: &'static str,
@@ -170,7 +170,7 @@ struct Names {
 
 /// `SendMessageRequestHeader`.
 #[cfg(any(test, feature = "embedded-broker"))]
-const V1: Names = Names {
+pub(super) const V1: Names = Names {
     group: "producerGroup",
     topic: "topic",
     default_topic: "defaultTopic",

@@ -37,20 +37,20 @@ pub(in crate::producer) trait Delivery {
 }
 
 /// How one request ended.
-pub(super) struct Ended<T> {
-    pub(super) outcome: Result<T, Failure>,
-    pub(super) clock: StageClock,
-    pub(super) carrier: Option<(PendingRequestOwner, Opaque)>,
-    pub(super) stage: Stage,
+pub(in crate::producer) struct Ended<T> {
+    pub(in crate::producer) outcome: Result<T, Failure>,
+    pub(in crate::producer) clock: StageClock,
+    pub(in crate::producer) carrier: Option<(PendingRequestOwner, Opaque)>,
+    pub(in crate::producer) stage: Stage,
 }
 
 /// What is known of every send that succeeded.
 pub(in crate::producer) struct Sent {
-    pub(super) message_id: String,
-    pub(super) queue: MessageQueue,
-    pub(super) attempts: Vec<Attempt>,
-    pub(super) clock: StageClock,
-    pub(super) budget: Duration,
+    pub(in crate::producer) message_id: String,
+    pub(in crate::producer) queue: MessageQueue,
+    pub(in crate::producer) attempts: Vec<Attempt>,
+    pub(in crate::producer) clock: StageClock,
+    pub(in crate::producer) budget: Duration,
 }
 
 /// The broker answers that it has stored the message.
@@ -135,7 +135,7 @@ impl<T> Ended<T> {
 }
 
 /// What comes after `failure`.
-pub(super) fn decision(failure: &Failure, duplicates: Duplicates) -> Decision {
+pub(in crate::producer) fn decision(failure: &Failure, duplicates: Duplicates) -> Decision {
     match &failure.kind {
         SendErrorKind::Transport(error) => retry::after_failure(error.kind(), failure.certainty, duplicates),
         SendErrorKind::Answer { code, remark } => retry::after_answer(Answer::of(*code, remark), duplicates),
