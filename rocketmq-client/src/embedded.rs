@@ -178,7 +178,7 @@ impl EmbeddedBroker {
         StoredMessage {
             queue: MessageQueue::new(Arc::clone(topic), Arc::clone(&broker.name), place.queue_id),
             queue_offset: place.queue_offset,
-            msg_id: offset_message_id(broker.server.local_addr(), place.log_offset),
+            offset_message_id: offset_message_id(broker.server.local_addr(), place.log_offset),
             unique_key: properties.get(properties::UNIQ_KEY).cloned(),
             keys: keys.map(str::to_owned).collect(),
             tag: properties.get(properties::TAGS).cloned(),

@@ -16,8 +16,9 @@ pub struct StoredMessage {
     pub queue_offset: i64,
     /// The id that the broker gave it, as in the response to the send: the broker's address and the offset in
     /// its log, in hexadecimal digits.
-    pub msg_id: String,
-    /// The id that the producer gave it (`UNIQ_KEY`); the same for all copies of one send.
+    pub offset_message_id: String,
+    /// The id that the producer gave it (`UNIQ_KEY`), the same for all copies of one send: what the receipt of a
+    /// send calls its message id.
     pub unique_key: Option<String>,
     /// Its keys for look-ups (`KEYS`).
     pub keys: Vec<String>,

@@ -70,7 +70,11 @@ impl Cluster {
             let remark = format!("No topic route info in name server for the topic: {topic}");
             return Err(Refusal::new(code::TOPIC_NOT_EXIST, remark));
         }
-        Ok(to_json(&self.topic_route(&configs), NumberKeys::for_route(request)))
+        let route = self.topic_route(&configs);
+        Ok(match NumberKeys::for_route(request) {
+            NumberKeys::Quoted => route.to_json(),
+            NumberKeys::Bare => json_with_bare_keys(&route),
+        })
     }
 
     /// Every broker, in the form that all versions give to operators' tools: with bare number keys.
@@ -81,7 +85,7 @@ impl Cluster {
             broker_addr_table: table.collect(),
             cluster_addr_table: BTreeMap::from([(CLUSTER_NAME, names.collect())]),
         };
-        to_json(&info, NumberKeys::Bare)
+        json_with_bare_keys(&info)
     }
 
     fn topic_route(&self, configs: &[(usize, TopicConfig)]) -> TopicRoute {
@@ -118,19 +122,16 @@ struct ClusterInfo<'a> {
     cluster_addr_table: BTreeMap<&'static str, Vec<&'a str>>,
 }
 
-fn to_json(value: &impl Serialize, keys: NumberKeys) -> Bytes {
+fn json_with_bare_keys(value: &impl Serialize) -> Bytes {
     let mut json = Vec::new();
-    let formatter = KeyFormatter { keys, quote: Quote::None };
     value
-        .serialize(&mut Serializer::with_formatter(&mut json, formatter))
+        .serialize(&mut Serializer::with_formatter(&mut json, BareKeys { quote: Quote::None }))
         .expect("writing strings, numbers and maps keyed by them into memory cannot fail");
     json.into()
 }
 
-/// Leaves the quotes of number keys away where it is asked to: an opening quote waits until it is known what it
-/// encloses.
-struct KeyFormatter {
-    keys: NumberKeys,
+/// Leaves the quotes of number keys away: an opening quote waits until it is known what it encloses.
+struct BareKeys {
     quote: Quote,
 }
 
@@ -146,7 +147,7 @@ enum Quote {
     Skipped,
 }
 
-impl KeyFormatter {
+impl BareKeys {
     fn open<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if self.quote == Quote::Waiting {
             self.quote = Quote::Open;
@@ -156,7 +157,7 @@ impl KeyFormatter {
     }
 }
 
-impl Formatter for KeyFormatter {
+impl Formatter for BareKeys {
     fn begin_string<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.quote = Quote::Waiting;
         Ok(())
@@ -181,9 +182,8 @@ impl Formatter for KeyFormatter {
     }
 
     fn write_i64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
-        match (self.quote, self.keys) {
-            (Quote::Waiting, NumberKeys::Bare) => self.quote = Quote::Skipped,
-            _ => self.open(writer)?,
+        if self.quote == Quote::Waiting {
+            self.quote = Quote::Skipped;
         }
         CompactFormatter.write_i64(writer, value)
     }
@@ -214,22 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn number_keys_are_written_in_either_form_and_nothing_else_differs() {
+    fn only_the_quotes_of_number_keys_are_left_away() {
         let route = cluster().topic_route(&[(1, TopicConfig::with_queues(4))]);
-        let quoted = String::from_utf8(to_json(&route, NumberKeys::Quoted).to_vec()).unwrap();
-        let bare = String::from_utf8(to_json(&route, NumberKeys::Bare).to_vec()).unwrap();
+        let bare = String::from_utf8(json_with_bare_keys(&route).to_vec()).unwrap();
         assert!(bare.contains(r#""brokerAddrs":{0:"127.0.0.1:2"}"#), "{bare}");
-        assert_eq!(bare.replace("{0:", "{\"0\":"), quoted);
-        assert_eq!(quoted.as_bytes(), route.to_json());
+        assert_eq!(bare.replace("{0:", "{\"0\":").as_bytes(), route.to_json());
     }
 
     #[test]
     fn strings_that_are_empty_or_need_escapes_keep_their_quotes() {
         let map = BTreeMap::from([("", "\""), ("a", ""), ("\n", "x\\y")]);
-        assert_eq!(to_json(&map, NumberKeys::Bare), serde_json::to_vec(&map).unwrap());
+        assert_eq!(json_with_bare_keys(&map), serde_json::to_vec(&map).unwrap());
         let numbers = BTreeMap::from([(-1_i64, 2_i64)]);
-        assert_eq!(to_json(&numbers, NumberKeys::Bare).as_ref(), b"{-1:2}");
-        assert_eq!(to_json(&numbers, NumberKeys::Quoted).as_ref(), b"{\"-1\":2}");
+        assert_eq!(json_with_bare_keys(&numbers).as_ref(), b"{-1:2}");
     }
 
     #[test]

@@ -103,7 +103,7 @@ async fn the_first_send_to_a_topic_creates_it_and_what_arrived_can_be_read_back(
     let [read] = &broker.stored("orders")[..] else { panic!("one message") };
     assert_eq!(read.queue, MessageQueue::new("orders", "broker-0", 3));
     assert_eq!((read.queue_offset, read.body.as_ref()), (0, &b"a body"[..]));
-    assert_eq!(read.msg_id, stored.offset_message_id);
+    assert_eq!(read.offset_message_id, stored.offset_message_id);
     assert_eq!((read.unique_key.as_deref(), read.tag.as_deref()), (Some("0A"), Some("apfel ö")));
     assert_eq!(read.keys, ["k1", "k2"]);
     assert_eq!(read.properties["x"], "1");

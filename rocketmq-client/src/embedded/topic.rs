@@ -3,7 +3,7 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use super::refusal::Refusal;
-use crate::message::validate;
+use crate::{message::validate, protocol::route::TopicRoute};
 
 /// A topic's name that has passed the rules for names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,11 +48,11 @@ pub(super) struct TopicConfig {
 impl TopicConfig {
     /// An ordinary topic with `queues` queues, readable and writable.
     pub(super) const fn with_queues(queues: i32) -> Self {
-        Self { read_queues: queues, write_queues: queues, perm: 6, sys_flag: 0 }
+        Self { read_queues: queues, write_queues: queues, perm: READ_WRITE, sys_flag: 0 }
     }
 
     /// The default topic: its right to be inherited is what lets clients create topics by sending.
-    pub(super) const DEFAULT_TOPIC: Self = Self { perm: 7, ..Self::with_queues(8) };
+    pub(super) const DEFAULT_TOPIC: Self = Self { perm: READ_WRITE | PERM_INHERIT, ..Self::with_queues(8) };
 
     /// Checks the counts before anything is sized by them.
     pub(super) fn validate(self) -> Result<Self, Refusal> {
@@ -67,8 +67,11 @@ impl TopicConfig {
 
 /// The topic whose settings an unknown topic inherits (`TopicValidator.AUTO_CREATE_TOPIC_KEY_TOPIC`).
 pub(super) const DEFAULT_TOPIC: &str = "TBW102";
+const READ_WRITE: i32 = TopicRoute::PERM_READ | TopicRoute::PERM_WRITE;
+/// The permission bit of being inherited (`PermName.PERM_INHERIT`).
+const PERM_INHERIT: i32 = 1;
 /// Our own limit, so that no route lists queues without bound.
-pub(super) const MAX_QUEUES: i32 = 65_536;
+const MAX_QUEUES: i32 = 65_536;
 /// The topics that exist at every broker (`TopicValidator.SYSTEM_TOPIC_SET`), those aside that nobody may send to.
 const SYSTEM_TOPICS: [&str; 4] = [DEFAULT_TOPIC, "BenchmarkTest", "RMQ_SYS_TRACE_TOPIC", "CHECKPOINT_TOPIC"];
 /// `TopicValidator.SYSTEM_TOPIC_PREFIX`.
