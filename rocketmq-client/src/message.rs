@@ -98,6 +98,15 @@ impl Message {
         Ok(self)
     }
 
+    /// Checks the message as a producer with this `max_message_size` does before it sends anything.
+    ///
+    /// # Errors
+    ///
+    /// The first rule it breaks.
+    pub fn check(&self, max_message_size: usize) -> Result<(), MessageError> {
+        MessageLimits { max_body: max_message_size }.check(self)
+    }
+
     /// The topic.
     #[must_use]
     pub fn topic(&self) -> &str {
