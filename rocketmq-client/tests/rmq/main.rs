@@ -1,0 +1,8 @@
+//! The command line as its users see it: the built program, its output and its exit codes.
+
+mod broker;
+mod interrupt;
+mod produce;
+mod report;
+mod run;
+mod usage;
