@@ -49,19 +49,19 @@ use crate::{MessageQueue, message::properties};
 ///
 /// # Examples
 ///
-/// ```no_run
-/// # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
-/// use rocketmq_client::EmbeddedBroker;
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use rocketmq_client::{EmbeddedBroker, Message, Producer};
 ///
 /// let broker = EmbeddedBroker::start().await?;
-/// println!("NAMESRV_ADDR={}", broker.namesrv());
-/// // ... the application sends ...
-/// for message in broker.stored("orders") {
-///     println!("{}: {} bytes", message.queue, message.body.len());
-/// }
+/// let producer = Producer::builder("shop").namesrv(broker.namesrv().as_str()).build()?;
+/// producer.send(Message::new("orders", "two apples").with_tag("fruit")).await?;
+///
+/// let stored = broker.stored("orders");
+/// assert_eq!(stored[0].body, "two apples");
+/// assert_eq!(stored[0].tag.as_deref(), Some("fruit"));
 /// broker.close().await;
-/// # Ok(())
-/// # }
+/// # Ok(()) }
 /// ```
 #[must_use = "dropping it ends the broker"]
 pub struct EmbeddedBroker {

@@ -20,8 +20,8 @@ use super::{
 ///
 /// # Examples
 ///
-/// ```no_run
-/// # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use rocketmq_client::{AutoCreateTopics, EmbeddedBroker};
 ///
 /// let broker = EmbeddedBroker::builder()
@@ -30,8 +30,8 @@ use super::{
 ///     .auto_create_topics(AutoCreateTopics::Off)
 ///     .start()
 ///     .await?;
-/// # Ok(())
-/// # }
+/// assert_eq!(broker.brokers().count(), 2);
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing listens until `start` is awaited"]

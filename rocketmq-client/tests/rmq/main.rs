@@ -2,6 +2,7 @@
 
 mod broker;
 mod interrupt;
+mod peer;
 mod produce;
 mod report;
 mod run;

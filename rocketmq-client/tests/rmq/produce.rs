@@ -3,9 +3,13 @@
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
 use rocketmq_client::{AutoCreateTopics, EmbeddedBroker, StoredMessage};
+use rocketmq_transport::AclSigner;
 use serde_json::Value;
 
-use crate::run::{command, rmq, rmq_with_input};
+use crate::{
+    peer::Peer,
+    run::{command, rmq, rmq_with_input},
+};
 
 fn bodies(stored: &[StoredMessage]) -> Vec<Vec<u8>> {
     let mut bodies: Vec<_> = stored.iter().map(|message| message.body.to_vec()).collect();
@@ -120,14 +124,34 @@ async fn an_unknown_topic_fails_in_route_with_its_name() {
 }
 
 #[tokio::test]
-async fn the_secret_key_is_never_shown_wherever_it_comes_from() {
+async fn a_broker_that_never_answers_leaves_it_unknown_whether_the_message_is_stored() {
+    let (server, peer) = Peer::start(None).await;
+    let address = server.local_addr();
+    let line = format!("produce --namesrv {address} --topic t --timeout 500 --attempts 1 --output json");
+    let ended = rmq(&line).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let (events, summary) = ended.events();
+    let (event, attempt) = (&events[0], &events[0]["attempts"][0]);
+    for ended in [event, attempt] {
+        assert_eq!((&ended["stage"], &ended["certainty"]), (&"AwaitingResponse".into(), &"Unknown".into()));
+    }
+    assert_eq!((&attempt["broker"], &attempt["peer"]), (&"peer".into(), &address.to_string().into()));
+    assert_eq!(summary["certainty"], serde_json::json!({ "Unknown": 1 }));
+    assert_eq!(peer.arrived.available_permits(), 1);
+}
+
+#[tokio::test]
+async fn requests_are_signed_with_the_secret_key_from_a_file_or_from_the_environment_and_it_is_never_shown() {
+    let signer = AclSigner::new("me", "hush").unwrap();
+    let (server, peer) = Peer::start(Some(signer)).await;
+    peer.allowed.add_permits(100);
     let path = format!("{}/secret", env!("CARGO_TARGET_TMPDIR"));
-    fs::write(&path, "hush-from-file\n").unwrap();
+    fs::write(&path, "hush\n").unwrap();
+    let line = format!("-vvv produce --namesrv {} --topic t --count 3 --access-key me", server.local_addr());
     for output in ["text", "json"] {
-        let line = format!("-vvv produce --embedded --count 3 --access-key me --output {output}");
-        let from_file = command(line.split(' ')).args(["--secret-key-file", &path]).output().await.unwrap();
-        let from_variable =
-            command(line.split(' ')).env("RMQ_SECRET_KEY", "hush-variable").output().await.unwrap();
+        let command = || command(line.split(' ').chain(["--output", output]));
+        let from_file = command().args(["--secret-key-file", &path]).output().await.unwrap();
+        let from_variable = command().env("RMQ_SECRET_KEY", "hush").output().await.unwrap();
         for ended in [from_file, from_variable] {
             let shown = [ended.stdout, ended.stderr].concat();
             let shown = String::from_utf8_lossy(&shown);
@@ -135,4 +159,6 @@ async fn the_secret_key_is_never_shown_wherever_it_comes_from() {
             assert!(!shown.contains("hush"), "{shown}");
         }
     }
+    let wrong = command(line.split(' ')).env("RMQ_SECRET_KEY", "wrong").output().await.unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
 }

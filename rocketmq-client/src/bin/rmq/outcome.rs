@@ -18,7 +18,6 @@ pub(crate) struct SendEvent {
     pub(crate) outcome: Outcome,
     /// In order; of very many the middle ones are left out.
     attempts: Vec<AttemptEvent>,
-    /// None where there is no limit.
     budget_ms: u64,
     pub(crate) elapsed_us: u64,
     #[serde(serialize_with = "in_order")]

@@ -154,7 +154,7 @@ impl Run {
 
     fn ended(&mut self, ended: Result<Ended, JoinError>) -> Result<(), Failure> {
         let Ended { seq, bytes, result } =
-            ended.map_err(|error| Failure::run(format_args!("a send ended in a {error}")))?;
+            ended.map_err(|error| Failure::run(format_args!("a send was lost: {error}")))?;
         self.report.ended(&SendEvent::new(seq, &result), bytes);
         Ok(())
     }

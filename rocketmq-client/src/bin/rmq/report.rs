@@ -26,10 +26,11 @@ pub(crate) struct Report {
 
 impl Report {
     /// A report in the given form. `expected` is the number of messages, where it is known; the bar is shown
-    /// only if standard error is a terminal and no `log` is written there.
+    /// only if standard error is a terminal and nothing else is written there.
     pub(crate) fn new(form: Output, expected: Option<u64>, log: Log) -> Self {
+        let apart = form == Output::Text || !io::stdout().is_terminal();
         let progress = match log {
-            Log::Off if io::stderr().is_terminal() => bar(expected),
+            Log::Off if apart && io::stderr().is_terminal() => bar(expected),
             Log::Off | Log::On => ProgressBar::hidden(),
         };
         Self {
