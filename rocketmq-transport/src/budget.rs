@@ -317,3 +317,12 @@ impl Deferred {
         }
     }
 }
+
+#[cfg(all(test, rocketmq_loom))]
+mod loom_tests;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod model_tests;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod tests;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod waiting_tests;

@@ -16,19 +16,17 @@ use tokio_util::sync::CancellationToken;
 
 use self::dial::{Connections, Found};
 use crate::{
-    Admission, CallOptions, CloseCause, Command, Opaque, Peer, PeerUsage, PendingRequestOwner,
-    PendingRequestTable, Request, RetireReason, Signature, Signing, Stage, StageClock, TransportConfig,
-    TransportError, TransportErrorKind,
+    Admission, CloseCause, Command, Opaque, Peer, PeerUsage, PendingRequestTable, Request, RetireReason,
+    Signature, Signing, Stage, TransportConfig, TransportError, TransportErrorKind,
     budget::{AcquireError, Ask, PeerBudget, Refused},
     connect::Connector,
     connection::{Claim, Connection, Rejected, Signed, outgoing},
     link::Attention,
     pending::Tally,
-    request::{Kind, Outcome, Terms},
+    request::Outcome,
     signer::Signer,
     sync::Mutex,
     trip::Trip,
-    wait,
 };
 
 /// A peer and the way to it.
@@ -63,16 +61,6 @@ struct Shared {
     closed: CancellationToken,
 }
 
-/// A request that ended well.
-#[derive(Debug)]
-pub(crate) struct Carried {
-    /// What a call gets; a one-way request gets none.
-    pub(crate) response: Option<Command>,
-    pub(crate) clock: StageClock,
-    pub(crate) generation: PendingRequestOwner,
-    pub(crate) opaque: Opaque,
-}
-
 impl Channel {
     pub(crate) fn new(peer: Peer, fittings: Fittings, budget: PeerBudget) -> Self {
         let Fittings { config, connector, signer, pending, closed } = fittings;
@@ -91,42 +79,35 @@ impl Channel {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Carries `request` through every stage to its end.
+    /// Carries `request` through every stage to its end. A call gets its response, a one-way request `None`.
     pub(crate) async fn carry(
         &self,
+        trip: &mut Trip<'_>,
         request: &Request<'_>,
-        options: CallOptions,
-        kind: Kind,
-    ) -> Result<Carried, TransportError> {
-        let shared = &self.shared;
-        let terms = Terms {
-            opaque: Opaque(0),
-            class: options.class,
-            kind,
-            deadline: options.deadline,
-            start_by: options.start_by,
-            suspend: options.suspend,
-        };
-        let mut trip = Trip::start(&shared.peer, request.code, terms, options.clock, Instant::now());
-        let mut claim = shared.admit(&mut trip, request, options.admission).await?;
+    ) -> Result<Option<Command>, TransportError> {
+        let mut claim = self.shared.admit(trip, request).await?;
         let mut signature = None;
         loop {
             trip.enter(Stage::Connect, Instant::now())?;
-            let connection = shared.connect(&mut trip).await?;
+            let connection = self.shared.connect(trip).await?;
             trip.enter(Stage::Signing, Instant::now())?;
-            trip.remote = connection.remote;
-            trip.generation = Some(connection.link.owner());
+            let connection = &*trip.connection.insert(connection).clone();
             if signature.is_none() {
-                signature = Some(shared.sign(&mut trip, request).await?);
+                signature = Some(self.shared.sign(trip, request).await?);
             }
             trip.enter(Stage::BeforeWrite, Instant::now())?;
-            let signed = Signed { request, signature: signature.as_deref().unwrap_or_default(), terms };
+            let signed =
+                Signed { request, signature: signature.as_deref().unwrap_or_default(), terms: trip.terms };
             match connection.submit(signed, claim, trip.clock, Instant::now()) {
                 Ok(record) => {
-                    trip.opaque = Some(record.terms.opaque);
-                    let (outcome, clock) = wait::outcome(&connection.link, record).await;
+                    trip.opaque = Some(record.opaque);
+                    let (outcome, clock) = connection.outcome(record).await;
                     trip.clock = clock;
-                    return finish(&trip, &connection, outcome);
+                    return match outcome {
+                        Outcome::Answered(response) => Ok(Some(response)),
+                        Outcome::Written => Ok(None),
+                        Outcome::Failed { kind, stage, fate } => Err(trip.report(kind, stage, fate)),
+                    };
                 }
                 Err(Rejected::Retired(back)) => claim = back,
                 Err(Rejected::Expired) => return Err(trip.expired(Instant::now())),
@@ -200,12 +181,7 @@ impl Drop for Channel {
 
 impl Shared {
     /// Asks all levels of the budget for the request and for the bytes it will retain.
-    async fn admit(
-        &self,
-        trip: &mut Trip<'_>,
-        request: &Request<'_>,
-        admission: Admission,
-    ) -> Result<Claim, TransportError> {
+    async fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Claim, TransportError> {
         let now = Instant::now();
         trip.check(now)?;
         if self.closed.is_cancelled() {
@@ -215,11 +191,11 @@ impl Shared {
         let ask = Ask { requests: 1, bytes: frame + OVERHEAD };
         trip.bytes = ask.bytes;
         let class = trip.terms.class;
-        let admitted = match (self.budget.try_acquire(class, ask, now), admission) {
+        let admitted = match (self.budget.try_acquire(class, ask, now), trip.admission) {
             (Err(Refused::Saturated(_)), Admission::Wait) => {
                 let limit = trip.terms.deadline.capped_by(trip.terms.start_by);
-                let mut turn = self.budget.acquire(class, ask, limit);
-                let turn = poll_fn(|cx| turn.poll_acquire(cx, Instant::now()));
+                let mut acquire = self.budget.acquire(class, ask, limit);
+                let turn = poll_fn(move |cx| acquire.poll_acquire(cx, Instant::now()));
                 match trip.until(&self.closed, turn).await? {
                     Ok(permit) => Ok(permit),
                     Err(AcquireError::Expired) => return Err(trip.expired(Instant::now())),
@@ -241,7 +217,8 @@ impl Shared {
     /// A bound of the bytes of the frame, known before it is encoded.
     fn frame_bound(&self, trip: &Trip<'_>, request: &Request<'_>) -> u64 {
         let signature = self.signer.as_ref().map_or(0, |signer| signer.max_header_bytes());
-        let head = outgoing(request, &[], trip.terms, &self.config).head_bound();
+        let unsigned = Signed { request, signature: &[], terms: trip.terms };
+        let head = outgoing(&unsigned, Opaque(i32::MIN), &self.config).head_bound();
         (head + signature + request.body.len()) as u64
     }
 
@@ -272,20 +249,6 @@ impl Shared {
         };
         signed.map_err(|error| trip.fail(TransportErrorKind::SigningFailed(error)))
     }
-}
-
-/// What the record's outcome means for the caller.
-fn finish(trip: &Trip<'_>, connection: &Connection, outcome: Outcome) -> Result<Carried, TransportError> {
-    let response = match outcome {
-        Outcome::Answered(response) => Some(response),
-        Outcome::Written => None,
-        Outcome::Failed { kind, stage, fate } => {
-            let heard = connection.link.pulse.last_response();
-            return Err(trip.report(kind, stage, fate, heard));
-        }
-    };
-    let (generation, opaque) = (connection.link.owner(), trip.opaque.unwrap_or(Opaque(0)));
-    Ok(Carried { response, clock: trip.clock, generation, opaque })
 }
 
 /// What a request retains beside its frame: its record, its places in lane and table, and the caller's wait.

@@ -27,7 +27,6 @@ pub mod test_support;
 mod transport;
 mod trip;
 mod usage;
-mod wait;
 mod writer;
 
 pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};

@@ -83,7 +83,7 @@ impl Link {
         }
         match stray {
             Some(Delivery::Late { by }) => self.note_late(record, by),
-            Some(_) => self.note_unsolicited(record.terms.opaque.0, true),
+            Some(_) => self.note_unsolicited(record.opaque.0, true),
             None => {}
         }
     }
@@ -160,7 +160,7 @@ impl Link {
     fn note_late(&self, record: &RequestRecord, by: Duration) {
         let late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(
-            opaque = record.terms.opaque.0,
+            opaque = record.opaque.0,
             generation = self.owner().get(),
             late_by_ms,
             "late response"

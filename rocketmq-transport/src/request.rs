@@ -43,10 +43,9 @@ pub(crate) enum Kind {
     Oneway,
 }
 
-/// What a record is made of that never changes.
+/// What a request was asked with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    pub(crate) opaque: Opaque,
     pub(crate) class: Class,
     pub(crate) kind: Kind,
     pub(crate) deadline: RequestDeadline,
@@ -87,6 +86,7 @@ impl Terms {
 /// One request from its registration to its end, or to the end of its tombstone.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
+    pub(crate) opaque: Opaque,
     pub(crate) terms: Terms,
     /// Its place in the lane; written and read under the lane's lock only, hence `Relaxed`.
     place: AtomicU32,
@@ -251,11 +251,11 @@ impl Drop for Leftover {
 }
 
 impl RequestRecord {
-    /// A queued request; `clock` has been brought to `now` by entering [`Stage::BeforeWrite`].
-    pub(crate) fn new(terms: Terms, frame: Frame, permit: Permit, clock: StageClock) -> Self {
+    /// A queued request; `clock` has entered [`Stage::BeforeWrite`].
+    pub(crate) fn new(opaque: Opaque, terms: Terms, frame: Frame, permit: Permit, clock: StageClock) -> Self {
         let inner =
             Inner { state: State::Queued(frame), clock, outcome: None, waker: None, permit: Some(permit) };
-        Self { terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
+        Self { opaque, terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
     }
 
     /// Takes back the permits, of the request and of its bytes, where registration was refused.

@@ -1,6 +1,6 @@
 //! The public entry: from peer to channel, calls, closing.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use tokio::time::Instant;
@@ -10,10 +10,11 @@ use crate::{
     Class, Command, ConfigError, Connector, FailureLog, Opaque, Peer, PendingRequestOwner, Permit, Refusal,
     Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError, Usage,
     budget::BudgetTree,
-    channel::{Carried, Channel, Fittings},
+    channel::{Channel, Fittings},
     failure_log::log_failure,
     pending::{PendingRequestTable, Tally},
     request::Kind,
+    trip::Trip,
 };
 
 /// How a call is to be carried out.
@@ -178,16 +179,19 @@ impl Transport {
     /// # Examples
     ///
     /// See [`Transport`].
-    pub async fn call(
-        &self,
-        peer: &Peer,
-        request: Request<'_>,
+    pub fn call<'a>(
+        &'a self,
+        peer: &'a Peer,
+        request: Request<'a>,
         options: impl Into<CallOptions>,
-    ) -> Result<Completed, TransportError> {
-        let Carried { response, clock, generation, opaque } =
-            self.carry(peer, &request, options.into(), Kind::Call).await?;
-        let response = response.expect("a call ends with a response or an error");
-        Ok(Completed { response, clock, generation, opaque })
+    ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
+        let mut trip = Trip::start(peer, request.code, Kind::Call, &options.into());
+        async move {
+            let response = self.carry(&mut trip, &request).await?;
+            let response = response.expect("a call ends with a response or an error");
+            let Written { clock, generation, opaque } = written(&trip);
+            Ok(Completed { response, clock, generation, opaque })
+        }
     }
 
     /// Sends `request` to `peer` without asking for a response.
@@ -202,15 +206,17 @@ impl Transport {
     /// # Cancel safety
     ///
     /// As for [`call`](Self::call).
-    pub async fn oneway(
-        &self,
-        peer: &Peer,
-        request: Request<'_>,
+    pub fn oneway<'a>(
+        &'a self,
+        peer: &'a Peer,
+        request: Request<'a>,
         options: impl Into<CallOptions>,
-    ) -> Result<Written, TransportError> {
-        let Carried { clock, generation, opaque, .. } =
-            self.carry(peer, &request, options.into(), Kind::Oneway).await?;
-        Ok(Written { clock, generation, opaque })
+    ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
+        let mut trip = Trip::start(peer, request.code, Kind::Oneway, &options.into());
+        async move {
+            self.carry(&mut trip, &request).await?;
+            Ok(written(&trip))
+        }
     }
 
     /// Claims client-level bytes for what is kept outside of a request, such as a body kept for a retry. They
@@ -264,13 +270,11 @@ impl Transport {
 
     async fn carry(
         &self,
-        peer: &Peer,
+        trip: &mut Trip<'_>,
         request: &Request<'_>,
-        options: CallOptions,
-        kind: Kind,
-    ) -> Result<Carried, TransportError> {
-        let channel = self.channel(peer);
-        let carried = channel.carry(request, options, kind).await;
+    ) -> Result<Option<Command>, TransportError> {
+        let channel = self.channel(trip.peer);
+        let carried = channel.carry(trip, request).await;
         if let (Err(error), FailureLog::On) = (&carried, self.shared.fittings.config.failure_log) {
             log_failure(error, channel.tally().waiting);
         }
@@ -291,6 +295,13 @@ impl Transport {
     fn channels(&self) -> Vec<Arc<Channel>> {
         self.shared.channels.iter().map(|channel| Arc::clone(&channel)).collect()
     }
+}
+
+/// What is known of a request that has left.
+fn written(trip: &Trip<'_>) -> Written {
+    let left = trip.connection.as_ref().zip(trip.opaque);
+    let (connection, opaque) = left.expect("what has left was registered with a connection");
+    Written { clock: trip.clock, generation: connection.link.owner(), opaque }
 }
 
 impl fmt::Debug for Transport {

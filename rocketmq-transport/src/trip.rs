@@ -1,13 +1,20 @@
 //! What is known of a request on its way, so that it can fail at any point with all of it.
 
-use std::{future::Future, net::SocketAddr, pin::pin};
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Code, Opaque, Peer, PendingRequestOwner, Stage, StageClock, TransportError, TransportErrorKind,
-    error::Report, request::Terms, stage::FrameFate,
+    Admission, CallOptions, Code, Opaque, Peer, Stage, StageClock, TransportError, TransportErrorKind,
+    connection::Connection,
+    error::Report,
+    request::{Kind, Terms},
+    stage::FrameFate,
 };
 
 /// A request's way through the stages: its terms, its clock, and where it is.
@@ -17,33 +24,32 @@ pub(crate) struct Trip<'a> {
     pub(crate) code: Code,
     pub(crate) terms: Terms,
     pub(crate) clock: StageClock,
+    pub(crate) admission: Admission,
     /// What admission charges.
     pub(crate) bytes: u64,
-    pub(crate) remote: Option<SocketAddr>,
-    pub(crate) generation: Option<PendingRequestOwner>,
+    /// The connection it is on, from signing on.
+    pub(crate) connection: Option<Arc<Connection>>,
+    /// The opaque it was registered with last.
     pub(crate) opaque: Option<Opaque>,
     stage: Stage,
 }
 
 impl<'a> Trip<'a> {
-    /// A request that enters admission at `now`; `clock` is what was spent before.
-    pub(crate) fn start(
-        peer: &'a Peer,
-        code: Code,
-        terms: Terms,
-        clock: Option<StageClock>,
-        now: Instant,
-    ) -> Self {
+    /// A request that enters the transport now.
+    pub(crate) fn start(peer: &'a Peer, code: Code, kind: Kind, options: &CallOptions) -> Self {
+        let CallOptions { deadline, start_by, class, admission, suspend, clock } = *options;
+        let now = Instant::now();
         let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
         clock.enter(Stage::Admission, now);
+        let terms = Terms { class, kind, deadline, start_by, suspend };
         Self {
             peer,
             code,
             terms,
             clock,
+            admission,
             bytes: 0,
-            remote: None,
-            generation: None,
+            connection: None,
             opaque: None,
             stage: Stage::Admission,
         }
@@ -63,7 +69,18 @@ impl<'a> Trip<'a> {
     }
 
     /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
-    pub(crate) async fn until<F: Future>(
+    ///
+    /// Boxed, since only a request that has to wait here pays for it, and every call's future would otherwise be
+    /// larger by all of it.
+    pub(crate) fn until<F: Future + Send>(
+        &mut self,
+        closed: &CancellationToken,
+        future: F,
+    ) -> Pin<Box<impl Future<Output = Result<F::Output, TransportError>> + Send>> {
+        Box::pin(self.wait(closed, future))
+    }
+
+    async fn wait<F: Future>(
         &mut self,
         closed: &CancellationToken,
         future: F,
@@ -86,25 +103,23 @@ impl<'a> Trip<'a> {
     /// The request ends here and now.
     pub(crate) fn fail(&mut self, kind: TransportErrorKind) -> TransportError {
         self.clock.stop(Instant::now());
-        self.report(kind, self.stage, FrameFate::MayBeWhole, None)
+        self.report(kind, self.stage, FrameFate::MayBeWhole)
     }
 
-    /// The request has ended in `stage`, with its clock stopped; the peer was last heard at `heard`.
-    pub(crate) fn report(
-        &self,
-        kind: TransportErrorKind,
-        stage: Stage,
-        fate: FrameFate,
-        heard: Option<Instant>,
-    ) -> TransportError {
+    /// The request has ended in `stage`, with its clock stopped.
+    pub(crate) fn report(&self, kind: TransportErrorKind, stage: Stage, fate: FrameFate) -> TransportError {
+        let connection = self.connection.as_ref();
+        let heard = connection
+            .filter(|_| stage == Stage::AwaitingResponse)
+            .and_then(|on| on.link.pulse.last_response());
         TransportError::new(Report {
             certainty: kind.certainty(stage, fate),
             kind,
             stage,
             clock: self.clock,
             peer: self.peer.clone(),
-            remote: self.remote,
-            generation: self.generation,
+            remote: connection.and_then(|on| on.remote),
+            generation: connection.map(|on| on.link.owner()),
             opaque: self.opaque,
             code: self.code,
             budget: self.terms.deadline.budget(),

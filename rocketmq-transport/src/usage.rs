@@ -71,3 +71,37 @@ impl PeerUsage {
             && [pending, queued, tombstones] == [&0; 3]
     }
 }
+
+#[cfg(all(test, not(rocketmq_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_count_anywhere_makes_a_usage_busy() {
+        let used = Used { requests: 0, bytes: 1 };
+        let idle = PeerUsage {
+            peer: "peer:1".parse().unwrap(),
+            used: Used::default(),
+            control: Used::default(),
+            data: Used::default(),
+            long_poll: Used::default(),
+            pending: 0,
+            queued: 0,
+            tombstones: 0,
+        };
+        let usage = |client, peer: PeerUsage| Usage { client, peers: vec![idle.clone(), peer] };
+        assert!(usage(Used::default(), idle.clone()).is_idle());
+        assert!(!usage(used, idle.clone()).is_idle());
+        for busy in [
+            PeerUsage { used, ..idle.clone() },
+            PeerUsage { control: used, ..idle.clone() },
+            PeerUsage { data: used, ..idle.clone() },
+            PeerUsage { long_poll: used, ..idle.clone() },
+            PeerUsage { pending: 1, ..idle.clone() },
+            PeerUsage { queued: 1, ..idle.clone() },
+            PeerUsage { tombstones: 1, ..idle.clone() },
+        ] {
+            assert!(!usage(Used::default(), busy).is_idle());
+        }
+    }
+}

@@ -177,6 +177,16 @@ impl Ledger {
         (node.gauge.used(), node.leaves.each_ref().map(|leaf| leaf.gauge.used()))
     }
 
+    #[cfg(test)]
+    pub(super) const fn peer_count(&self) -> usize {
+        self.peers.len()
+    }
+
+    #[cfg(test)]
+    pub(super) const fn waiter_count(&self) -> usize {
+        self.waiters.len()
+    }
+
     /// Sees to it that a wake-up which the front of `leaf` may have held is not lost with it.
     fn pass_on(&mut self, leaf: Leaf, deferred: &mut Deferred) {
         self.enlist(leaf, deferred);
@@ -307,4 +317,4 @@ impl Ledger {
 }
 
 /// Every class, at its place among a peer's leaves.
-const CLASSES: [Class; 3] = [Class::Control, Class::Data, Class::LongPoll];
+pub(super) const CLASSES: [Class; 3] = [Class::Control, Class::Data, Class::LongPoll];

@@ -37,7 +37,7 @@ impl<T> Slab<T> {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(super) const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 }

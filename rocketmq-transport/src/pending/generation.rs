@@ -154,7 +154,7 @@ impl GenerationTable {
         if inner.phase != Phase::Accepting {
             return Err(Refused::Retired);
         }
-        match inner.entries.entry(record.terms.opaque.0) {
+        match inner.entries.entry(record.opaque.0) {
             std::collections::hash_map::Entry::Occupied(_) => Err(Refused::KeyTaken),
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 vacant.insert(Entry { record: Arc::clone(record), grave: Grave::None });
@@ -202,7 +202,7 @@ impl GenerationTable {
         judge_at: Option<Instant>,
         now: Instant,
     ) -> Burial {
-        let opaque = record.terms.opaque.0;
+        let opaque = record.opaque.0;
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         let Some(entry) = inner.entries.get_mut(&opaque).filter(|entry| Arc::ptr_eq(&entry.record, record))
@@ -273,14 +273,21 @@ impl GenerationTable {
         self.inner.lock().judge_at
     }
 
-    /// Accepting → Draining; false where it was not accepting.
+    /// Accepting → Draining; false where it was not accepting. A close by the owner takes the place of another
+    /// reason, since it waits for no late response.
     pub(crate) fn retire(&self, reason: RetireReason, now: Instant) -> bool {
         let mut inner = self.inner.lock();
-        let accepting = inner.phase == Phase::Accepting;
-        if accepting {
-            inner.phase = Phase::Draining(reason, now);
+        match inner.phase {
+            Phase::Accepting => {
+                inner.phase = Phase::Draining(reason, now);
+                return true;
+            }
+            Phase::Draining(_, since) if reason == RetireReason::Closed => {
+                inner.phase = Phase::Draining(reason, since);
+            }
+            Phase::Draining(..) | Phase::Closed => {}
         }
-        accepting
+        false
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -339,7 +346,7 @@ impl Inner {
     }
 
     fn remove(&mut self, record: &Arc<RequestRecord>, exit: Exit) -> Option<Entry> {
-        let opaque = record.terms.opaque.0;
+        let opaque = record.opaque.0;
         if !self.entries.get(&opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record)) {
             return None;
         }
