@@ -105,19 +105,13 @@ impl<'a> Generation<'a> {
     pub fn register(&'a self, deadline: RequestDeadline) -> Option<PendingRequest<'a>> {
         let now = Instant::now();
         let opaque = self.link.table.issue_opaque()?;
-        let terms = Terms {
-            opaque,
-            class: Class::Data,
-            kind: Kind::Call,
-            deadline,
-            start_by: None,
-            suspend: Duration::ZERO,
-        };
+        let terms =
+            Terms { class: Class::Data, kind: Kind::Call, deadline, start_by: None, suspend: Duration::ZERO };
         let ask = Ask { requests: 1, bytes: 1 };
         let mut permit = self.budget.try_acquire(Class::Data, ask, now).ok()?;
         let frame = Frame { head: Vec::new(), body: Bytes::new(), bytes: permit.split_bytes(1) };
         let clock = StageClock::start(Stage::BeforeWrite, now);
-        let record = Arc::new(RequestRecord::new(terms, frame, permit, clock));
+        let record = Arc::new(RequestRecord::new(opaque, terms, frame, permit, clock));
         self.link.table.register(&record, now).ok()?;
         if let Offer::Frame(frame) = record.offer(now) {
             drop(frame);
@@ -143,7 +137,7 @@ impl PendingRequest<'_> {
     /// Its correlation number.
     #[must_use]
     pub fn opaque(&self) -> Opaque {
-        self.record.terms.opaque
+        self.record.opaque
     }
 
     /// Lets its deadline come now.
