@@ -59,6 +59,8 @@ mod signer;
 mod stage;
 mod stream;
 mod sync;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 mod transport;
 mod trip;
 mod usage;
