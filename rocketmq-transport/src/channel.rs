@@ -126,6 +126,8 @@ impl Channel {
         usage.pending = tally.waiting;
         usage.tombstones = tally.tombstones;
         usage.peer_requests = tally.peer_requests;
+        usage.late = tally.late;
+        usage.unsolicited = tally.unsolicited;
         usage.queued = connections.open.iter().map(|connection| connection.link.lanes.len() as u64).sum();
         usage
     }

@@ -112,15 +112,22 @@ impl Layout {
         let Some(&[byte, high, middle, low]) = buffer.get(LENGTH_LEN..).and_then(<[u8]>::first_chunk) else {
             return Ok(None);
         };
-        let encoding = match byte {
-            JSON => HeaderEncoding::Json,
-            BINARY => HeaderEncoding::Binary,
+        let (encoding, least) = match byte {
+            JSON => (HeaderEncoding::Json, json::MIN_LEN),
+            BINARY => (HeaderEncoding::Binary, binary::FIXED_LEN),
             _ => return Err(FrameError::UnknownEncoding { byte, first: FirstBytes::of(buffer) }),
         };
         let header_len = u32::from_be_bytes([0, high, middle, low]) as usize;
         let room = frame_len - PREFIX_LEN;
         if header_len > room {
             return Err(FrameError::HeaderBeyondFrame { announced: header_len, room });
+        }
+        if header_len < least {
+            return Err(FrameError::HeaderTooShort {
+                announced: header_len,
+                least,
+                first: FirstBytes::of(buffer),
+            });
         }
         if header_len > limits.max_header_bytes {
             return Err(FrameError::HeaderTooLong { size: header_len, limit: limits.max_header_bytes });

@@ -62,7 +62,7 @@ fn an_unknown_language_is_its_number() {
 fn a_header_shorter_than_its_fixed_part_is_refused() {
     let header = header((0, b""), (0, b""));
     for len in 0..header.len() {
-        assert!(matches!(error(&header[..len]), FrameError::Overrun { .. }), "{len} bytes");
+        assert!(matches!(error(&header[..len]), FrameError::HeaderTooShort { least: 21, .. }), "{len} bytes");
     }
 }
 

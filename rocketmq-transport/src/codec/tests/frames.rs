@@ -63,6 +63,8 @@ fn lengths_are_refused_before_the_rest_has_come() {
         error(&[0, 255, 255, 252, 1, 255, 0, 0]),
         FrameError::HeaderTooLong { size: 0xff_0000, limit: 1 << 20 }
     );
+    assert!(matches!(error(&[0, 0, 1, 0, 0, 0, 0, 1]), FrameError::HeaderTooShort { least: 2, .. }));
+    assert!(matches!(error(&[0, 0, 1, 0, 1, 0, 0, 20]), FrameError::HeaderTooShort { least: 21, .. }));
     assert!(matches!(error(&[0, 0, 1, 0, 2, 0, 0, 9]), FrameError::UnknownEncoding { byte: 2, .. }));
 }
 
@@ -76,7 +78,7 @@ fn an_announced_length_reserves_nothing() {
 
 #[test]
 fn another_protocol_is_named_and_its_bytes_are_shown() {
-    let cases: [(&[u8], &str); 8] = [
+    let cases: [(&[u8], &str); 9] = [
         (
             b"HTTP/1.1 400 Bad Request\r\n",
             "48 54 54 50 2f 31 2e 31 20 34 30 30 20 42 61 64 (looks like an HTTP/1",
@@ -90,6 +92,7 @@ fn another_protocol_is_named_and_its_bytes_are_shown() {
         (&[0x15, 3, 3, 0, 2, 2, 0x46], "15 03 03 00 02 02 46 (looks like a TLS alert)"),
         (&[0x16, 3, 1, 0], "16 03 01 00 (looks like a TLS handshake)"),
         (&[3, 0, 0, 0x2f], "03 00 00 2f (looks like an RDP connection)"),
+        (&[0, 0, 0x12, 4, 0, 0, 0, 0, 0], "(looks like the settings of an HTTP/2 server, such as gRPC's)"),
         (b"SSH-2.0-OpenSSH", "(looks like SSH)"),
     ];
     for (bytes, shown) in cases {

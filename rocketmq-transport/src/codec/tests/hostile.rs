@@ -40,6 +40,7 @@ fn a_header_cut_at_any_byte_is_refused() {
             let error =
                 decode(&frame(valid[LENGTH_LEN], &header[..len], b"")).expect_err("a part of a header");
             match encoding {
+                _ if matches!(error, FrameError::HeaderTooShort { .. }) => assert!(len < 21),
                 HeaderEncoding::Json => assert!(matches!(error, FrameError::Json(_)), "{error}"),
                 HeaderEncoding::Binary => assert!(matches!(error, FrameError::Overrun { .. }), "{error}"),
             }
