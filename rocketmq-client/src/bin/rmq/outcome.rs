@@ -156,12 +156,12 @@ impl From<&Attempt> for AttemptEvent {
     }
 }
 
-/// An error and its causes, each named once, on one line.
+/// An error and those of its causes that its text does not name, on one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (**cause).source());
     let text = causes.fold(error.to_string(), |text, cause| {
         let cause = cause.to_string();
-        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     });
     text.replace(['\r', '\n'], " ")
 }
