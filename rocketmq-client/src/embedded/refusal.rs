@@ -26,7 +26,7 @@ impl Refusal {
 
     /// An operation that is not served here.
     pub(super) fn unsupported(code: Code) -> Self {
-        Self::new(Code::REQUEST_CODE_NOT_SUPPORTED, format!(" request type {code} not supported"))
+        Self::new(Code::REQUEST_CODE_NOT_SUPPORTED, format!("request type {code} not supported"))
     }
 }
 

@@ -192,6 +192,25 @@ async fn each_send_that_breaks_a_rule_is_refused_with_the_code_of_a_real_broker_
 }
 
 #[tokio::test]
+async fn the_largest_and_smallest_numbers_are_taken_or_refused_like_any_other() {
+    let (broker, _, mut link) = one_broker(EmbeddedBroker::builder()).await;
+    let all = |number: i32| SendRequest {
+        queue_id: number,
+        default_topic_queue_nums: i32::MAX,
+        sys_flag: number,
+        born_timestamp: i64::from(number) << 32,
+        flag: number,
+        reconsume_times: number,
+        ..message("t")
+    };
+    assert_eq!(link.send(&all(i32::MIN), "b").await.code(), Code::SUCCESS);
+    assert_eq!(link.send(&all(i32::MAX), "b").await.code(), code::INVALID_PARAMETER);
+    let [stored] = &broker.stored("t")[..] else { panic!("one message") };
+    assert_eq!((stored.flag, stored.sys_flag, stored.born_timestamp_ms), (i32::MIN, i32::MIN, i64::MIN));
+    assert!(stored.queue.id() < 8);
+}
+
+#[tokio::test]
 async fn without_automatic_topics_the_default_topic_is_unknown_and_so_is_every_other() {
     let builder = EmbeddedBroker::builder().auto_create_topics(AutoCreateTopics::Off);
     let (broker, mut names, mut link) = one_broker(builder).await;
