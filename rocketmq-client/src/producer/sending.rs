@@ -91,10 +91,13 @@ impl<'p, D: Delivery> Sending<'p, D> {
     async fn deliver(&mut self) -> Result<D::Receipt, SendErrorKind> {
         let prepared = self.prepare()?;
         let route = self.route().await?;
+        let turn = route.take_turn();
         loop {
-            let Some(pick) = self.tried.pick(&route, self.queue.as_ref()) else {
-                return Err(self.last_failure());
+            let pick = match &self.queue {
+                Some(queue) => self.tried.pick_wanted(&route, queue),
+                None => self.tried.pick(&route, turn),
             };
+            let Some(pick) = pick else { return Err(self.last_failure()) };
             self.pause(&pick).await?;
             match self.attempt(&route, &pick, &prepared).await {
                 Ok(done) => {
