@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rocketmq_transport::{RequestDeadline, Transport};
+use rocketmq_transport::{RequestDeadline, Transport, Usage};
 use tokio::{sync::OnceCell, time::timeout_at};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -211,6 +211,12 @@ impl Producer {
     /// Dropping the future leaves the producer taking no more sends; another call goes on with the shutdown.
     pub async fn shutdown(&self, bound: Duration) -> ShutdownReport {
         *self.0.shutdown.get_or_init(|| self.0.shut_down(RequestDeadline::after(bound))).await
+    }
+
+    /// What the producer's requests and the bodies kept for repetitions have in use.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.transport.usage()
     }
 
     fn start_heartbeats(&self) {
