@@ -156,3 +156,46 @@ async fn a_send_that_is_dropped_leaves_nothing_behind_that_holds_a_shutdown_up()
     let report = producer.shutdown(Duration::from_secs(60)).await;
     assert_eq!((report.finished, report.unfinished, report.unregistered), (0, 0, 1));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdowns_that_race_with_sends_and_drops_end_every_send() {
+    let network = Network::default();
+    network.name_server(ONE_BROKER);
+    let broker = network.always("a:1", STORED);
+    for _ in 0..100 {
+        let before = broker.count(SEND);
+        let producer = network.producer().build().unwrap();
+        let mut sends = tokio::task::JoinSet::new();
+        for _ in 0..16 {
+            let producer = producer.clone();
+            sends.spawn(async move {
+                let mut stored = 0;
+                loop {
+                    match producer.send(message()).await {
+                        Ok(_) => stored += 1,
+                        Err(error) => break (stored, error),
+                    }
+                }
+            });
+        }
+        let shutdowns = [producer.clone(), producer.clone(), producer]
+            .map(|producer| tokio::spawn(async move { producer.shutdown(Duration::from_secs(60)).await }));
+        let mut stored = 0;
+        for (count, error) in sends.join_all().await {
+            assert!(matches!(error.kind(), SendErrorKind::Closed), "{error}");
+            stored += count;
+        }
+        for shutdown in shutdowns {
+            assert_eq!(shutdown.await.unwrap().unfinished, 0);
+        }
+        assert_eq!(broker.count(SEND) - before, stored);
+    }
+}
+
+#[tokio::test]
+async fn the_future_of_a_send_stays_small() {
+    let network = Network::default();
+    let producer = network.producer().build().unwrap();
+    let size = size_of_val(&producer.send(message()));
+    assert!(size <= 3_072, "{size}");
+}

@@ -75,8 +75,8 @@ pub(crate) enum Reply {
 }
 
 impl Network {
-    /// A peer at `address` that does with each request what `script` says, given its number among those of its
-    /// code. What no script is asked: heartbeats and unregistering succeed.
+    /// A peer at `address` that does with each request what `script` says, given its number among those of
+    /// its code. What no script is asked: heartbeats and unregistering succeed.
     pub(crate) fn peer(
         &self,
         address: &str,
@@ -97,8 +97,8 @@ impl Network {
         self.always("ns:1", Reply::Body(Duration::ZERO, route))
     }
 
-    /// The brokers a (`a:1`) and b (`b:1`), who do in turn what `replies` says, whoever of them is asked; the last
-    /// reply goes on.
+    /// The brokers a (`a:1`) and b (`b:1`), who do in turn what `replies` says, whoever of them is asked; the
+    /// last reply goes on.
     pub(crate) fn brokers<const N: usize>(&self, replies: [Reply; N]) -> [Scripted; 2] {
         let asked = Arc::new(AtomicUsize::new(0));
         ["a:1", "b:1"].map(|address| {

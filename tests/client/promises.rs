@@ -79,7 +79,8 @@ proptest! {
         attempts in 1..6u32,
         forbid in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let network = Network::default();
             network.name_server(THREE_BROKERS);

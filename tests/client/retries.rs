@@ -226,6 +226,31 @@ async fn brokers_that_are_all_down_end_the_send_after_its_attempts_and_each_is_n
 }
 
 #[tokio::test(start_paused = true)]
+async fn brokers_that_are_backing_off_use_up_no_attempts() {
+    let network = Network::default();
+    network.name_server(
+        r#"{"brokerDatas":[
+            {"brokerName":"a","brokerAddrs":{"0":"a:1"}},
+            {"brokerName":"b","brokerAddrs":{"0":"b:1"}},
+            {"brokerName":"c","brokerAddrs":{"0":"c:1"}}],
+            "queueDatas":[
+            {"brokerName":"a","perm":6,"writeQueueNums":1},
+            {"brokerName":"b","perm":6,"writeQueueNums":1},
+            {"brokerName":"c","perm":6,"writeQueueNums":1}]}"#,
+    );
+    let c = network.always("c:1", STORED);
+    let producer = network.producer().topics(["orders"]).attempts(1).build().unwrap();
+    producer.start().await.unwrap();
+    // The first heartbeats find a and b down.
+    sleep(MS).await;
+    let mut asked = 0;
+    for _ in 0..6 {
+        asked += producer.send(message()).await.unwrap().attempts().len();
+    }
+    assert_eq!((c.count(SEND), asked > 6), (6, true));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pause_that_would_outlast_the_budget_is_not_made() {
     let network = Network::default();
     network.name_server(ONE_BROKER);

@@ -66,12 +66,12 @@ impl Tried {
         self.may_ask(broker).then(|| self.picked(broker, wanted.id()))
     }
 
-    /// The next attempt of a send that has taken `turn`: at the broker whose turn it is, or after it in the circle,
-    /// that was not asked yet, or else at the one that may be asked again first. `None` where no broker may be
-    /// asked any more.
+    /// The next attempt of a send that has taken `turn`: at the broker whose turn it is, or after it in the
+    /// circle, that was not asked yet, or else at the one that may be asked again first. `None` where no
+    /// broker may be asked any more.
     ///
-    /// All attempts of a send share its turn: if each took one, a broker that is down could be the first one asked
-    /// by every send.
+    /// All attempts of a send share its turn: if each took one, a broker that is down could be the first one
+    /// asked by every send.
     pub(crate) fn pick<'r>(&self, route: &'r PublishRoute, turn: u64) -> Option<Pick<'r>> {
         let (start, queue) = route.at(turn);
         let (before, from) = route.brokers().split_at(start);
@@ -103,7 +103,8 @@ impl Tried {
     }
 }
 
-/// A back-off that is just ending is waited for all the same, so that asking again takes turns with the clock.
+/// A back-off that is just ending is waited for all the same, so that asking again takes turns with the
+/// clock.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

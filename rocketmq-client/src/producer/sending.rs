@@ -76,7 +76,8 @@ impl<'p, D: Delivery> Sending<'p, D> {
     }
 
     pub(super) async fn run(mut self) -> Result<D::Receipt, SendError> {
-        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for this one.
+        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
+        // this one.
         let _in_progress = self.shared.sends.token();
         match self.deliver().await {
             Ok(receipt) => Ok(receipt),
