@@ -45,6 +45,8 @@
 //! secrets are in no log, no error and no `Debug` text.
 
 mod attempt;
+#[cfg(feature = "embedded-broker")]
+mod embedded;
 mod error;
 mod failure_log;
 mod heartbeat;
@@ -59,6 +61,11 @@ mod routes;
 mod tasks;
 
 pub use attempt::Attempt;
+#[cfg(feature = "embedded-broker")]
+pub use embedded::{
+    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, KnownClient, StoredMessage,
+    TopicError,
+};
 pub use error::{SendError, SendErrorKind};
 pub use message::{Message, MessageError};
 pub use producer::{
