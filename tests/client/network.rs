@@ -7,7 +7,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -45,9 +45,12 @@ enum Line {
 /// One scripted peer.
 #[derive(Clone)]
 pub(crate) struct Scripted {
-    script: Arc<dyn Fn(&Command, usize) -> Reply + Send + Sync>,
+    script: Arc<Script>,
     state: Arc<State>,
 }
+
+/// What a peer does with a request, given its number among those of its code.
+type Script = dyn Fn(&Command, usize) -> Reply + Send + Sync;
 
 #[derive(Debug, Default)]
 struct State {
@@ -83,7 +86,8 @@ impl Network {
         script: impl Fn(&Command, usize) -> Reply + Send + Sync + 'static,
     ) -> Scripted {
         let scripted = Scripted { script: Arc::new(script), state: Arc::default() };
-        self.0.lock().unwrap().insert(address.parse().unwrap(), Line::Scripted(scripted.clone()));
+        lock(&self.0)
+            .insert(address.parse().expect("the address of a peer"), Line::Scripted(scripted.clone()));
         scripted
     }
 
@@ -109,7 +113,7 @@ impl Network {
 
     /// An address where no dial ever ends.
     pub(crate) fn blackhole(&self, address: &str) {
-        self.0.lock().unwrap().insert(address.parse().unwrap(), Line::Blackhole);
+        lock(&self.0).insert(address.parse().expect("the address of a peer"), Line::Blackhole);
     }
 
     /// A producer on this network that asks the name server at `ns:1`.
@@ -121,13 +125,13 @@ impl Network {
 impl Connector for Network {
     fn connect<'a>(&'a self, peer: &'a Peer) -> Connecting<'a> {
         Box::pin(async move {
-            let line = self.0.lock().unwrap().get(peer).cloned();
+            let line = lock(&self.0).get(peer).cloned();
             let scripted = match line {
                 None => return Err(io::ErrorKind::ConnectionRefused.into()),
                 Some(Line::Blackhole) => pending().await,
                 Some(Line::Scripted(scripted)) => scripted,
             };
-            *scripted.state.accepted.lock().unwrap() += 1;
+            *lock(&scripted.state.accepted) += 1;
             let (near, far) = tokio::io::duplex(64 << 10);
             tokio::spawn(scripted.run(Stream::new(far, Acceptance::Exact)));
             Ok(Stream::new(near, Acceptance::Exact))
@@ -153,11 +157,11 @@ impl Scripted {
 
     /// How many connections it has accepted, and how many of them have ended.
     pub(crate) fn connections(&self) -> (usize, usize) {
-        (*self.state.accepted.lock().unwrap(), *self.state.closed.lock().unwrap())
+        (*lock(&self.state.accepted), *lock(&self.state.closed))
     }
 
     fn timed(&self, code: i32) -> Vec<(Instant, Command)> {
-        let seen = self.state.seen.lock().unwrap();
+        let seen = lock(&self.state.seen);
         seen.iter().filter(|(_, command)| command.code() == Code(code)).cloned().collect()
     }
 
@@ -168,12 +172,12 @@ impl Scripted {
             _ = serve(stream, remote, Arc::new(self), ServerConfig::default()) => {}
             () = state.cut.notified() => {}
         }
-        *state.closed.lock().unwrap() += 1;
+        *lock(&state.closed) += 1;
     }
 
     fn next_reply(&self, request: &Command) -> Reply {
         let number = self.count(request.code().0);
-        self.state.seen.lock().unwrap().push((Instant::now(), request.clone()));
+        lock(&self.state.seen).push((Instant::now(), request.clone()));
         match request.code().0 {
             HEARTBEAT | UNREGISTER => Reply::Answer(Duration::ZERO, 0, ""),
             _ => (self.script)(request, number),
@@ -205,6 +209,11 @@ impl std::fmt::Debug for Scripted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Scripted")
     }
+}
+
+/// Locks what a script shares.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no script panics under a lock")
 }
 
 /// The header of a stored send.
