@@ -4,7 +4,11 @@ use std::{fmt, time::Duration};
 
 use rocketmq_transport::{Certainty, Opaque, Peer, PendingRequestOwner, Stage};
 
-use crate::{error::SendErrorKind, queue::MessageQueue, retry::AttemptPlan};
+use crate::{
+    error::{Causes, SendErrorKind},
+    queue::MessageQueue,
+    retry::AttemptPlan,
+};
 
 /// One attempt of a send: whom it asked, how far it got, and how it ended.
 #[derive(Clone, Debug)]
@@ -98,7 +102,7 @@ impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.broker(), self.peer, self.stage)?;
         if let Some(Failure { kind, certainty }) = &self.failure {
-            write!(f, " {certainty} {} ({kind})", kind.code_id())?;
+            write!(f, " {certainty} {} ({kind}{})", kind.code_id(), Causes(kind.cause()))?;
         }
         write!(f, " {} ms", self.elapsed.as_millis())
     }

@@ -124,3 +124,17 @@ impl Error for SendError {
         self.0.kind.cause()
     }
 }
+
+/// The causes behind an error, each after a colon: for lines and lists that no chain of sources continues.
+pub(crate) struct Causes<'a>(pub(crate) Option<&'a (dyn Error + 'static)>);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut next = self.0;
+        while let Some(cause) = next {
+            write!(f, ": {cause}")?;
+            next = cause.source();
+        }
+        Ok(())
+    }
+}

@@ -1,10 +1,14 @@
 //! The line that a failed request leaves in the log. Bodies, properties, keys and secrets are not known here.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use rocketmq_transport::{Stage, StageClock, TransportError};
 
-use crate::{attempt::Attempt, error::SendError};
+use crate::{
+    attempt::Attempt,
+    error::{Causes, SendError},
+    protocol::code,
+};
 
 /// Logs a send that failed.
 pub(crate) fn send(error: &SendError) {
@@ -18,7 +22,7 @@ pub(crate) fn send(error: &SendError) {
         peer = last.map(|attempt| attempt.peer().as_str()),
         generation = last.and_then(Attempt::generation).map(|generation| generation.get()),
         opaque = last.and_then(Attempt::opaque).map(|opaque| opaque.0),
-        request = last.map(|_| crate::protocol::code::SEND_MESSAGE_V2.0),
+        request = last.map(|_| code::SEND_MESSAGE_V2.0),
         budget_ms = budget(error.budget()),
         elapsed_ms = millis(error.elapsed()),
         route_ms = spent(clock, Stage::Route),
@@ -34,8 +38,9 @@ pub(crate) fn send(error: &SendError) {
         topic = error.topic(),
         queue_id = last.map(|attempt| attempt.queue().id()),
         attempt = last.map(Attempt::number),
-        error = %error.kind(),
-        "send failed"
+        "send failed: {}{}",
+        error.kind(),
+        Causes(error.kind().cause()),
     );
 }
 
@@ -60,8 +65,9 @@ pub(crate) fn request(error: &TransportError) {
         writing_ms = spent(clock, Stage::Writing),
         awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
         bytes = error.bytes(),
-        error = %error.kind(),
-        "request failed"
+        "request failed: {}{}",
+        error.kind(),
+        Causes(error.source()),
     );
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Sends a heartbeat to each broker when it first appears in a route, and to all every [`INTERVAL`], for ever.
+    /// Sends a heartbeat to each broker when it first appears in a route, and to all every [`INTERVAL`], for
+    /// ever.
     pub(crate) async fn keep_up(self) {
         let mut interval = interval_at(Instant::now() + INTERVAL, INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -39,7 +40,8 @@ impl Registration {
                 () = self.routes.changed() => {}
             }
             let masters = self.routes.masters();
-            self.tell(masters.difference(&told), &self.heartbeat(), RequestDeadline::never()).await;
+            self.tell(masters.difference(&told), &self.heartbeat(), RequestDeadline::after(REQUEST_LIMIT))
+                .await;
             told = masters;
         }
     }
@@ -51,7 +53,7 @@ impl Registration {
             producer_group: Cow::Owned(self.producer_group.clone()),
         };
         let notice = Notice { code: code::UNREGISTER_CLIENT, header: Arc::new(header), body: Bytes::new() };
-        self.tell(self.routes.masters().iter(), &notice, deadline).await
+        self.tell(self.routes.masters().iter(), &notice, deadline.capped(REQUEST_LIMIT)).await
     }
 
     fn heartbeat(&self) -> Notice {
@@ -62,8 +64,8 @@ impl Registration {
         Notice { code: code::HEART_BEAT, header: Arc::new(()), body: heartbeat.to_json() }
     }
 
-    /// Sends `notice` to all `brokers` at the same time, so that a silent one holds none of the others up, and
-    /// returns how many have taken note.
+    /// Sends `notice` to all `brokers` at the same time, so that a silent one holds none of the others up,
+    /// and returns how many have taken note.
     async fn tell(
         &self,
         brokers: impl Iterator<Item = &Peer>,
@@ -73,8 +75,7 @@ impl Registration {
         let mut calls = JoinSet::new();
         for broker in brokers {
             let (transport, broker, notice) = (self.transport.clone(), broker.clone(), notice.clone());
-            calls
-                .spawn(async move { notice.send(&transport, &broker, deadline.capped(REQUEST_LIMIT)).await });
+            calls.spawn(async move { notice.send(&transport, &broker, deadline).await });
         }
         let mut taken = 0;
         while let Some(call) = calls.join_next().await {

@@ -8,7 +8,8 @@ use crate::random;
 pub(crate) fn local_address() -> IpAddr {
     let routed = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        // Connecting a datagram socket only chooses a route; the address is one of those kept for documentation.
+        // Connecting a datagram socket only chooses a route; the address is one of those kept for
+        // documentation.
         socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9))?;
         socket.local_addr()
     };

@@ -78,7 +78,8 @@ impl Message {
 
     /// Sets property `name` to `value`, in place of an earlier value.
     ///
-    /// All properties of a message together, with tag and keys, take at most 32,255 bytes as they are written.
+    /// All properties of a message together, with tag and keys, take at most 32,255 bytes as they are
+    /// written.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rocketmq_transport::{RequestDeadline, Transport};
+use rocketmq_transport::{RequestDeadline, Transport, Usage};
 use tokio::{sync::OnceCell, time::timeout_at};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -35,9 +35,9 @@ use crate::{
 
 /// Sends messages. A cheap-to-clone handle; the drop of the last one ends everything it started.
 ///
-/// Each send has one budget for the route lookup, all attempts and the pauses between them. What fails before the
-/// broker can have the message, or is refused, is tried at another broker; what may have been stored is tried
-/// again only as [`Duplicates`] allows.
+/// Each send has one budget for the route lookup, all attempts and the pauses between them. What fails before
+/// the broker can have the message, or is refused, is tried at another broker; what may have been stored is
+/// tried again only as [`Duplicates`] allows.
 ///
 /// # Examples
 ///
@@ -132,9 +132,11 @@ impl Producer {
         ProducerBuilder::new(group.into())
     }
 
-    /// Looks up the routes of the configured topics, within the producer's `timeout`, and begins to send heartbeats.
+    /// Looks up the routes of the configured topics, within the producer's `timeout`, and begins to send
+    /// heartbeats.
     ///
-    /// A first send does the same for its own topic, so this is only needed to learn early what does not work.
+    /// A first send does the same for its own topic, so this is only needed to learn early what does not
+    /// work.
     ///
     /// # Errors
     ///
@@ -160,13 +162,13 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// [`SendError`] says what ended the send, where its time went, and what may be assumed of the brokers. An
-    /// invalid message is refused before anything is sent.
+    /// [`SendError`] says what ended the send, where its time went, and what may be assumed of the brokers.
+    /// An invalid message is refused before anything is sent.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future withdraws an attempt that is still queued. One whose first byte has left is finished,
-    /// so the broker may store the message. No other attempt follows.
+    /// Dropping the future withdraws an attempt that is still queued. One whose first byte has left is
+    /// finished, so the broker may store the message. No other attempt follows.
     pub async fn send(&self, message: Message) -> Result<SendReceipt, SendError> {
         self.send_with(message, SendOptions::default()).await
     }
@@ -185,8 +187,8 @@ impl Producer {
         Sending::<Acknowledged>::new(&self.0, message, options).run().await
     }
 
-    /// Sends `message` without asking for an answer: success says that a socket has accepted its last byte, and no
-    /// more. It is never repeated once a byte of it has left.
+    /// Sends `message` without asking for an answer: success says that a socket has accepted its last byte,
+    /// and no more. It is never repeated once a byte of it has left.
     ///
     /// # Errors
     ///
@@ -201,8 +203,8 @@ impl Producer {
         Sending::<Oneway>::new(&self.0, message, options).run().await
     }
 
-    /// Ends the producer: takes no more sends, waits up to `bound` for those in progress, tells the brokers, and
-    /// closes the connections. Sends that are still in progress then end with an error of their own.
+    /// Ends the producer: takes no more sends, waits up to `bound` for those in progress, tells the brokers,
+    /// and closes the connections. Sends that are still in progress then end with an error of their own.
     ///
     /// Sends that come later fail at once as closed. A second call gets the report of the first.
     ///
@@ -211,6 +213,12 @@ impl Producer {
     /// Dropping the future leaves the producer taking no more sends; another call goes on with the shutdown.
     pub async fn shutdown(&self, bound: Duration) -> ShutdownReport {
         *self.0.shutdown.get_or_init(|| self.0.shut_down(RequestDeadline::after(bound))).await
+    }
+
+    /// What the producer's requests and the bodies kept for repetitions have in use.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.transport.usage()
     }
 
     fn start_heartbeats(&self) {

@@ -10,15 +10,15 @@ use crate::{
     random,
 };
 
-/// Whether a send whose outcome is unknown may be repeated, which stores the message twice where it was stored
-/// after all.
+/// Whether a send whose outcome is unknown may be repeated, which stores the message twice where it was
+/// stored after all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
     /// It may: at least once, as users of RocketMQ expect.
     #[default]
     Allow,
-    /// It may not: at most once. An attempt of which a byte has left is the last one unless it is known not to
-    /// have been carried out.
+    /// It may not: at most once. An attempt of which a byte has left is the last one unless it is known not
+    /// to have been carried out.
     Forbid,
 }
 
@@ -138,7 +138,8 @@ impl AttemptPlan {
         }
     }
 
-    /// When a byte of an attempt that starts at `started` has to have left; `None` where only its deadline counts.
+    /// When a byte of an attempt that starts at `started` has to have left; `None` where only its deadline
+    /// counts.
     pub(crate) fn start_by(&self, started: Instant) -> Option<Instant> {
         (self.start_within < self.end_within).then(|| started + self.start_within)
     }
@@ -181,8 +182,8 @@ impl Backoff {
         doubled(self.min_dial, nth).min(self.max_dial)
     }
 
-    /// The pause after the `nth` answer of a busy broker (from 1): it doubles, and up to half of it is taken away
-    /// at random.
+    /// The pause after the `nth` answer of a busy broker (from 1): it doubles, and up to half of it is taken
+    /// away at random.
     pub(crate) fn after_busy(&self, nth: u32) -> Duration {
         doubled(BUSY_PAUSE, nth).min(MAX_BUSY_PAUSE).mul_f64(1.0 - random::fraction() / 2.0)
     }

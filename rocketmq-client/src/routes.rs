@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rocketmq_transport::{Code, Peer, RequestDeadline};
+use rocketmq_transport::{Peer, RequestDeadline};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -26,9 +26,9 @@ use crate::{protocol::code, random, tasks::Tasks};
 
 /// The routes of a client. Cheap to clone.
 ///
-/// Per topic there is at most one lookup at a time. It is a task of its own with its own limit: whoever waits for
-/// it may leave without ending it for the others. A route older than [`MAX_AGE`] is still used while it is looked
-/// up again, and a lookup that fails leaves it as it was.
+/// Per topic there is at most one lookup at a time. It is a task of its own with its own limit: whoever waits
+/// for it may leave without ending it for the others. A route older than [`MAX_AGE`] is still used while it
+/// is looked up again, and a lookup that fails leaves it as it was.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes(Arc<Shared>);
 
@@ -73,8 +73,8 @@ impl Routes {
         })
     }
 
-    /// Takes note that an attempt failed which the route of `topic` led to: it is looked up again with the next
-    /// send, though not more often than once in [`MIN_AGE`].
+    /// Takes note that an attempt failed which the route of `topic` led to: it is looked up again with the
+    /// next send, though not more often than once in [`MIN_AGE`].
     pub(crate) fn suspect(&self, topic: &str) {
         if let Some(topic) = self.topics().get_mut(topic) {
             topic.due = topic.due.min(topic.looked_up + MIN_AGE);
@@ -188,10 +188,11 @@ impl Routes {
 }
 
 fn says_no_route(failure: &NameServerFailure) -> bool {
-    matches!(failure.error(), NameServerError::Answer { code: Code(said), .. } if *said == code::TOPIC_NOT_EXIST.0)
+    matches!(failure.error(), NameServerError::Answer { code, .. } if *code == code::TOPIC_NOT_EXIST)
 }
 
-/// The topic whose settings a topic inherits that the brokers create for its first message (`TopicValidator`).
+/// The topic whose settings a topic inherits that the brokers create for its first message
+/// (`TopicValidator`).
 pub(crate) const DEFAULT_TOPIC: &str = "TBW102";
 /// How many queues a broker gives such a topic at most.
 pub(crate) const DEFAULT_TOPIC_QUEUES: u32 = 4;

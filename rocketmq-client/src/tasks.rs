@@ -6,8 +6,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Starts tasks and ends them together. Cheap to clone.
 ///
-/// A task holds clones of what it uses, never of the client itself, so that the drop of the last handle is seen;
-/// that drop ends the tasks through [`stop_on_drop`](Self::stop_on_drop).
+/// A task holds clones of what it uses, never of the client itself, so that the drop of the last handle is
+/// seen; that drop ends the tasks through [`stop_on_drop`](Self::stop_on_drop).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tasks {
     stop: CancellationToken,

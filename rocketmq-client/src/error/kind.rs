@@ -17,7 +17,7 @@ pub enum SendErrorKind {
     #[error("deadline expired")]
     DeadlineExpired,
     /// No route to the topic was found.
-    #[error("{}", .0.kind())]
+    #[error("{}{}", .0.kind(), .0.listed())]
     Route(RouteError),
     /// The queue asked for is not among those of the topic that can be written.
     #[error("no such queue: {0}")]
@@ -71,7 +71,7 @@ impl SendErrorKind {
         }
     }
 
-    pub(super) fn cause(&self) -> Option<&(dyn Error + 'static)> {
+    pub(crate) fn cause(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Route(error) => error.source(),
             Self::Transport(error) => error.source(),

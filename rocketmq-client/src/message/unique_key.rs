@@ -24,8 +24,8 @@ impl UniqueKeys {
     /// The length of an id.
     pub(crate) const LENGTH: usize = 32;
 
-    /// A generator at `address`, told apart from others by `discriminator`, where `origin` has passed since the
-    /// Unix epoch.
+    /// A generator at `address`, told apart from others by `discriminator`, where `origin` has passed since
+    /// the Unix epoch.
     pub(crate) fn new(address: IpAddr, discriminator: u32, origin: Duration) -> Self {
         let address = match address {
             IpAddr::V4(address) => address,

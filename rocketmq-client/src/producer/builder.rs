@@ -56,8 +56,8 @@ impl ProducerBuilder {
         }
     }
 
-    /// Sets the name servers from a list such as `10.0.0.1:9876;10.0.0.2:9876`; commas separate as well. They are
-    /// asked in this order until one of them has answered. At least one is needed.
+    /// Sets the name servers from a list such as `10.0.0.1:9876;10.0.0.2:9876`; commas separate as well. They
+    /// are asked in this order until one of them has answered. At least one is needed.
     pub fn namesrv(mut self, list: &str) -> Self {
         let entries = list.split([';', ',']).map(str::trim).filter(|entry| !entry.is_empty());
         self.name_servers = entries.map(str::parse).collect();
@@ -113,14 +113,15 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets the transport's settings. Its failure log is off whatever they say, since the producer makes that line.
+    /// Sets the transport's settings. Its failure log is off whatever they say, since the producer makes that
+    /// line.
     pub fn transport(mut self, config: TransportConfig) -> Self {
         self.transport = config;
         self
     }
 
-    /// Sets how connections are opened. Default [`TcpConnector`](rocketmq_transport::TcpConnector), which takes a
-    /// resolver of your own as well.
+    /// Sets how connections are opened. Default [`TcpConnector`](rocketmq_transport::TcpConnector), which
+    /// takes a resolver of your own as well.
     pub fn connector(mut self, connector: Arc<dyn Connector>) -> Self {
         self.connector = Some(connector);
         self

@@ -60,18 +60,19 @@ impl Tried {
         };
     }
 
-    /// The queue of the next attempt: `wanted`, or the next in turn at a broker that was not asked yet, or else at
-    /// the one that may be asked again first. `None` where no broker may be asked any more.
-    pub(crate) fn pick<'r>(
-        &self,
-        route: &'r PublishRoute,
-        wanted: Option<&MessageQueue>,
-    ) -> Option<Pick<'r>> {
-        if let Some(wanted) = wanted {
-            let broker = route.find(wanted)?;
-            return self.may_ask(broker).then(|| self.picked(broker, wanted.id()));
-        }
-        let turn = route.take_turn();
+    /// The next attempt at the one queue `wanted`; `None` where its broker may not be asked any more.
+    pub(crate) fn pick_wanted<'r>(&self, route: &'r PublishRoute, wanted: &MessageQueue) -> Option<Pick<'r>> {
+        let broker = route.find(wanted)?;
+        self.may_ask(broker).then(|| self.picked(broker, wanted.id()))
+    }
+
+    /// The next attempt of a send that has taken `turn`: at the broker whose turn it is, or after it in the
+    /// circle, that was not asked yet, or else at the one that may be asked again first. `None` where no
+    /// broker may be asked any more.
+    ///
+    /// All attempts of a send share its turn: if each took one, a broker that is down could be the first one
+    /// asked by every send.
+    pub(crate) fn pick<'r>(&self, route: &'r PublishRoute, turn: u64) -> Option<Pick<'r>> {
         let (start, queue) = route.at(turn);
         let (before, from) = route.brokers().split_at(start);
         let rotation = || from.iter().chain(before);
@@ -102,7 +103,8 @@ impl Tried {
     }
 }
 
-/// A back-off that is just ending is waited for all the same, so that asking again takes turns with the clock.
+/// A back-off that is just ending is waited for all the same, so that asking again takes turns with the
+/// clock.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -134,25 +136,27 @@ mod tests {
     #[test]
     fn first_attempts_take_every_queue_in_turn() {
         let (route, tried) = (route(), Tried::default());
-        let picks: Vec<_> = (0..7).map(|_| name(tried.pick(&route, None))).collect();
+        let picks: Vec<_> = (0..7).map(|_| name(tried.pick(&route, route.take_turn()))).collect();
         assert_eq!(picks, ["a0", "a1", "a2", "b0", "b1", "c0", "a0"]);
     }
 
     #[test]
     fn another_broker_comes_first_and_then_the_one_that_is_ready_first() {
         let (route, mut tried, now) = (route(), Tried::default(), Instant::now());
+        let pick =
+            |tried: &Tried| tried.pick(&route, 1).map(|pick| (pick.broker.name.to_string(), pick.ready_at));
+        let ready = |name: &str, pause| Some((name.to_owned(), Some(now + Duration::from_millis(pause))));
+        assert_eq!(name(tried.pick(&route, 1)), "a1");
         tried.note(&"a".into(), Again::AfterDial, now, &backoff());
-        assert_eq!(name(tried.pick(&route, None)), "b0");
+        assert_eq!(name(tried.pick(&route, 1)), "b1");
         tried.note(&"b".into(), Again::AfterBackoff(Duration::from_millis(7)), now, &backoff());
-        assert_eq!(name(tried.pick(&route, None)), "c0");
+        assert_eq!(name(tried.pick(&route, 1)), "c0");
         tried.note(&"c".into(), Again::Never, now, &backoff());
-        let pick = tried.pick(&route, None).unwrap();
-        assert_eq!((&*pick.broker.name, pick.ready_at), ("b", Some(now + Duration::from_millis(7))));
+        assert_eq!(pick(&tried), ready("b", 7));
         tried.note(&"b".into(), Again::Never, now, &backoff());
-        let pick = tried.pick(&route, None).unwrap();
-        assert_eq!((&*pick.broker.name, pick.ready_at), ("a", Some(now + Duration::from_millis(100))));
+        assert_eq!(pick(&tried), ready("a", 100));
         tried.note(&"a".into(), Again::Never, now, &backoff());
-        assert_eq!(name(tried.pick(&route, None)), "none");
+        assert_eq!(pick(&tried), None);
     }
 
     #[test]
@@ -161,7 +165,7 @@ mod tests {
         let wanted = MessageQueue::new("t", "a", 0);
         for pause in [100, 200, 400] {
             tried.note(&"a".into(), Again::AfterDial, now, &backoff());
-            let ready_at = tried.pick(&route, Some(&wanted)).unwrap().ready_at;
+            let ready_at = tried.pick_wanted(&route, &wanted).unwrap().ready_at;
             assert_eq!(ready_at, Some(now + Duration::from_millis(pause)));
         }
     }
@@ -169,11 +173,11 @@ mod tests {
     #[test]
     fn a_wanted_queue_is_taken_as_long_as_it_exists_and_its_broker_may_be_asked() {
         let (route, mut tried, now) = (route(), Tried::default(), Instant::now());
-        assert_eq!(name(tried.pick(&route, Some(&MessageQueue::new("t", "b", 1)))), "b1");
-        assert_eq!(name(tried.pick(&route, Some(&MessageQueue::new("t", "b", 2)))), "none");
-        assert_eq!(name(tried.pick(&route, Some(&MessageQueue::new("t", "x", 0)))), "none");
+        for (broker, id, expected) in [("b", 1, "b1"), ("b", 2, "none"), ("x", 0, "none")] {
+            assert_eq!(name(tried.pick_wanted(&route, &MessageQueue::new("t", broker, id))), expected);
+        }
         tried.note(&"b".into(), Again::Never, now, &backoff());
-        assert_eq!(name(tried.pick(&route, Some(&MessageQueue::new("t", "b", 1)))), "none");
+        assert_eq!(name(tried.pick_wanted(&route, &MessageQueue::new("t", "b", 1))), "none");
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl<'p, D: Delivery> Sending<'p, D> {
     }
 
     pub(super) async fn run(mut self) -> Result<D::Receipt, SendError> {
-        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for this one.
+        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
+        // this one.
         let _in_progress = self.shared.sends.token();
         match self.deliver().await {
             Ok(receipt) => Ok(receipt),
@@ -91,10 +92,13 @@ impl<'p, D: Delivery> Sending<'p, D> {
     async fn deliver(&mut self) -> Result<D::Receipt, SendErrorKind> {
         let prepared = self.prepare()?;
         let route = self.route().await?;
+        let turn = route.take_turn();
         loop {
-            let Some(pick) = self.tried.pick(&route, self.queue.as_ref()) else {
-                return Err(self.last_failure());
+            let pick = match &self.queue {
+                Some(queue) => self.tried.pick_wanted(&route, queue),
+                None => self.tried.pick(&route, turn),
             };
+            let Some(pick) = pick else { return Err(self.last_failure()) };
             self.pause(&pick).await?;
             match self.attempt(&route, &pick, &prepared).await {
                 Ok(done) => {

@@ -7,7 +7,8 @@ use rocketmq_transport::{Command, FieldError, Fields, Header};
 #[cfg(any(test, feature = "embedded-broker"))]
 use crate::protocol::code;
 
-/// The header of a send (`SendMessageRequestHeader`, `SendMessageRequestHeaderV2`); the body is the message's.
+/// The header of a send (`SendMessageRequestHeader`, `SendMessageRequestHeaderV2`); the body is the
+/// message's.
 ///
 /// As a [`Header`] it has the layout of `SEND_MESSAGE_V2`.
 #[derive(Debug, Clone, PartialEq, Eq)]

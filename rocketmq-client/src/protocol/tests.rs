@@ -45,8 +45,8 @@ prop_compose! {
         batch in any::<bool>(),
     ) -> SendRequest<'static> {
         SendRequest {
-            group, topic, default_topic, default_topic_queue_nums, queue_id, sys_flag, born_timestamp, flag, properties,
-            reconsume_times, batch, broker,
+            group, topic, default_topic, default_topic_queue_nums, queue_id, sys_flag, born_timestamp, flag,
+            properties, reconsume_times, batch, broker,
         }
     }
 }

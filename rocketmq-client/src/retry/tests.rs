@@ -121,7 +121,12 @@ fn pauses_double_up_to_their_limit_and_jitter_takes_half_at_most() {
 
 proptest! {
     #[test]
-    fn no_plan_goes_beyond_the_deadline(budget in any::<u64>(), passed in any::<u32>(), another: bool, forbid: bool) {
+    fn no_plan_goes_beyond_the_deadline(
+        budget in any::<u64>(),
+        passed in any::<u32>(),
+        another in any::<bool>(),
+        forbid in any::<bool>(),
+    ) {
         let start = Instant::now();
         let deadline = RequestDeadline::from(start, Duration::from_nanos(budget));
         let now = start + Duration::from_nanos(passed.into());
@@ -133,7 +138,10 @@ proptest! {
     }
 
     #[test]
-    fn no_doubtful_answer_is_followed_by_another_attempt_where_duplicates_are_forbidden(code in any::<i32>(), remark in ".{0,40}") {
+    fn no_doubtful_answer_is_followed_where_duplicates_are_forbidden(
+        code in any::<i32>(),
+        remark in ".{0,40}",
+    ) {
         let answer = Answer::of(Code(code), &remark);
         if answer == Answer::Doubtful {
             prop_assert_eq!(after_answer(answer, Duplicates::Forbid), Decision::Stop);

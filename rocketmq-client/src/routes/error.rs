@@ -4,6 +4,8 @@ use std::{error::Error, fmt, sync::Arc};
 
 use rocketmq_transport::{Code, Peer, TransportError};
 
+use crate::error::Causes;
+
 /// A topic whose route was not found. Cheap to clone: one lookup serves many senders.
 #[derive(Clone)]
 pub struct RouteError(Arc<Report>);
@@ -47,15 +49,29 @@ impl RouteError {
     pub fn failures(&self) -> &[NameServerFailure] {
         &self.0.failures
     }
+
+    /// The failures as text that goes on a line.
+    pub(crate) fn listed(&self) -> Listed<'_> {
+        Listed(&self.0.failures)
+    }
+}
+
+/// The name servers' failures, each with its causes.
+pub(crate) struct Listed<'a>(&'a [NameServerFailure]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, failure) in self.0.iter().enumerate() {
+            let lead = if index == 0 { "; name servers:" } else { "," };
+            write!(f, "{lead} {failure}{}", Causes(failure.source()))?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: topic {}", self.code_id(), self.kind(), self.topic())?;
-        for (index, failure) in self.failures().iter().enumerate() {
-            write!(f, "{} {failure}", if index == 0 { "; name servers:" } else { "," })?;
-        }
-        Ok(())
+        write!(f, "{} {}: topic {}{}", self.code_id(), self.kind(), self.topic(), self.listed())
     }
 }
 
@@ -75,8 +91,8 @@ impl Error for RouteError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteErrorKind {
-    /// Every name server that answered says that there is no route to the topic, nor to the topic whose settings
-    /// new topics inherit.
+    /// Every name server that answered says that there is no route to the topic, nor to the topic whose
+    /// settings new topics inherit.
     #[error("topic not found")]
     TopicNotFound,
     /// The topic has a route, but no broker in it has both a master and a writable queue.

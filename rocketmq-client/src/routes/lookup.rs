@@ -26,9 +26,9 @@ use crate::{
 
 /// The name servers, any of which knows every route.
 ///
-/// They are asked in turn, beginning with the one that answered last: the next as soon as one has failed or has
-/// no route, and also when one has not answered for [`PATIENCE`]. The first route counts. So one that is frozen
-/// costs little, and one that does not know a topic hides none that does.
+/// They are asked in turn, beginning with the one that answered last: the next as soon as one has failed or
+/// has no route, and also when one has not answered for [`PATIENCE`]. The first route counts. So one that is
+/// frozen costs little, and one that does not know a topic hides none that does.
 #[derive(Debug)]
 pub(crate) struct NameServers {
     transport: Transport,

@@ -75,8 +75,8 @@ impl PublishRoute {
         self.brokers.iter().find(|broker| *broker.name == *queue.broker() && queue.id() < broker.queues)
     }
 
-    /// The place of the broker whose turn it is, and the queue there: all queues of the first broker, then of the
-    /// next, and so on in a circle.
+    /// The place of the broker whose turn it is, and the queue there: all queues of the first broker, then of
+    /// the next, and so on in a circle.
     pub(crate) fn at(&self, turn: u64) -> (usize, u32) {
         let mut left = turn % self.brokers.iter().map(|broker| u64::from(broker.queues)).sum::<u64>();
         let holds_turn = |broker: &PublishBroker| match left.checked_sub(broker.queues.into()) {
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_fixed_order_of_queues_comes_before_what_the_brokers_have() {
-        let queues = r#""orderTopicConf":"d:1; a:5;b:2;a:7","queueDatas":[{"brokerName":"a","perm":6,"writeQueueNums":9}]"#;
+        let queues = r#""orderTopicConf":"d:1; a:5;b:2;a:7",
+            "queueDatas":[{"brokerName":"a","perm":6,"writeQueueNums":9}]"#;
         let expected = [("a".into(), "a:1".into(), 5), ("d".into(), "d:1".into(), 1)];
         assert_eq!(shape(PublishRoute::of(&route(queues), 0)), expected);
     }

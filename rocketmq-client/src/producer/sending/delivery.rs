@@ -139,8 +139,8 @@ pub(in crate::producer) fn decision(failure: &Failure, duplicates: Duplicates) -
     match &failure.kind {
         SendErrorKind::Transport(error) => retry::after_failure(error.kind(), failure.certainty, duplicates),
         SendErrorKind::Answer { code, remark } => retry::after_answer(Answer::of(*code, remark), duplicates),
-        // The broker says that it has the message, so that another attempt would surely store it twice; the others
-        // end no attempt.
+        // The broker says that it has the message, so that another attempt would surely store it twice; the
+        // others end no attempt.
         SendErrorKind::UnreadableAnswer(_)
         | SendErrorKind::InvalidMessage(_)
         | SendErrorKind::DeadlineExpired
