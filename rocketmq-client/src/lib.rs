@@ -1,6 +1,8 @@
 //! An Apache RocketMQ client.
 
 mod attempt;
+#[cfg(feature = "embedded-broker")]
+mod embedded;
 mod error;
 mod failure_log;
 mod heartbeat;
@@ -15,6 +17,11 @@ mod routes;
 mod tasks;
 
 pub use attempt::Attempt;
+#[cfg(feature = "embedded-broker")]
+pub use embedded::{
+    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, KnownClient, StoredMessage,
+    TopicError,
+};
 pub use error::{SendError, SendErrorKind};
 pub use message::{Message, MessageError};
 pub use producer::{

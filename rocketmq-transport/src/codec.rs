@@ -56,13 +56,12 @@ impl Default for FrameLimits {
 /// use bytes::BytesMut;
 /// use rocketmq_transport::{Code, FrameError, FrameLimits, Opaque, decode_frame};
 ///
-/// let mut buffer = BytesMut::from(&b"\0\0\0\x24\0\0\0\x20{\"code\":17,\"flag\":1,\"opaque\":7}"[..]);
-/// buffer.truncate(20);
+/// let frame = *b"\0\0\0\x23\0\0\0\x1f{\"code\":17,\"flag\":1,\"opaque\":7}";
 /// let limits = FrameLimits::default();
+/// let mut buffer = BytesMut::from(&frame[..20]);
 /// assert!(decode_frame(&mut buffer, &limits)?.is_none());
 ///
-/// buffer.extend_from_slice(b"flag\":1,\"opaque\":7}");
-/// # buffer = BytesMut::from(&b"\0\0\0\x24\0\0\0\x20{\"code\":17,\"flag\":1,\"opaque\":7} "[..]);
+/// buffer.extend_from_slice(&frame[20..]);
 /// let command = decode_frame(&mut buffer, &limits)?.expect("it is whole now");
 /// assert_eq!((command.code(), command.opaque()), (Code(17), Opaque(7)));
 ///

@@ -25,7 +25,6 @@ mod sync;
 mod transport;
 mod trip;
 mod usage;
-mod wait;
 mod writer;
 
 pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};

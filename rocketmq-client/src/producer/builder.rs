@@ -6,8 +6,7 @@ use std::{
 };
 
 use rocketmq_transport::{
-    ConfigError, Connector, FailureLog, HeaderEncoding, Peer, PeerError, Signer, Transport,
-    TransportConfig,
+    ConfigError, Connector, FailureLog, HeaderEncoding, Peer, PeerError, Signer, Transport, TransportConfig,
 };
 use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -16,6 +16,9 @@ pub(crate) const HEART_BEAT: Code = Code(34);
 pub(crate) const UNREGISTER_CLIENT: Code = Code(35);
 /// Asks a name server for the brokers and queues of a topic.
 pub(crate) const GET_ROUTEINFO_BY_TOPIC: Code = Code(105);
+/// Asks a name server for all brokers.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const GET_BROKER_CLUSTER_INFO: Code = Code(106);
 
 /// Flow control: the message was not stored.
 pub(crate) const SYSTEM_BUSY: Code = Code(2);
