@@ -1,8 +1,8 @@
-//! The harness itself: nothing of what it starts stays behind.
+//! The harness itself: nothing of what it starts stays behind, and what does not start says why.
 
 use std::path::Path;
 
-use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec};
+use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec, HarnessError};
 
 #[test]
 fn dropping_a_cluster_ends_its_processes() {
@@ -16,11 +16,10 @@ fn dropping_a_cluster_ends_its_processes() {
 }
 
 #[test]
-fn both_supported_versions_start_and_make_a_topic() {
-    for version in ["4.9.7", "5.5.0"] {
-        let spec = ClusterSpec { version: version.to_owned(), ..ClusterSpec::default() };
-        let cluster = Cluster::start(spec).expect(version);
-        cluster.create_topic("empty", 3).expect(version);
-        assert_eq!(cluster.dump("empty").expect(version), []);
-    }
+fn a_broker_that_does_not_start_is_reported_with_its_own_words() {
+    let brokers = vec![BrokerSpec::new("broker-a").with("brokerRole", "SLAVE")];
+    let error =
+        Cluster::start(ClusterSpec { brokers, ..ClusterSpec::default() }).expect_err("number 0 is a master");
+    assert!(matches!(error, HarnessError::Ended { .. }), "{error}");
+    assert!(error.to_string().contains("brokerId must be > 0"), "{error}");
 }
