@@ -88,6 +88,7 @@ mod tests {
             pending: 0,
             queued: 0,
             tombstones: 0,
+            peer_requests: 0,
         };
         let usage = |client, peer: PeerUsage| Usage { client, peers: vec![idle.clone(), peer] };
         assert!(usage(Used::default(), idle.clone()).is_idle());
