@@ -46,8 +46,7 @@ async fn expect(far: &mut DuplexStream, input: &mut BytesMut) -> Command {
 
 async fn answer(far: &mut DuplexStream, request: &Command) {
     let response = Response { code: Code::SUCCESS, remark: None, header: Box::new(()), body: Bytes::new() };
-    let frame =
-        response.encode(request.opaque(), EncodeOptions::default(), &FrameLimits::default()).unwrap();
+    let frame = response.encode(request.opaque(), EncodeOptions::default(), &FrameLimits::default()).unwrap();
     far.write_all(&frame).await.unwrap();
 }
 
@@ -55,8 +54,7 @@ async fn answer(far: &mut DuplexStream, request: &Command) {
 async fn silence_is_judged_by_the_next_tombstone_when_the_earliest_was_answered() {
     let (far_ends, mut accepted) = mpsc::unbounded_channel();
     let pipes = std::sync::Arc::new(Pipes { dialed: AtomicUsize::new(0), far_ends });
-    let transport =
-        Transport::builder(TransportConfig::default()).connector(pipes.clone()).build().unwrap();
+    let transport = Transport::builder(TransportConfig::default()).connector(pipes.clone()).build().unwrap();
     let peer: Peer = "broker:10911".parse().unwrap();
     let abandon = |after, budget| {
         let (transport, peer) = (transport.clone(), peer.clone());
