@@ -433,7 +433,9 @@ impl RequestRecord {
     /// The generation ends. The writer has stopped, so no frame is offered, unless its poll panicked: that
     /// counts as having accepted all.
     pub(crate) fn close(&self, cause: &CloseCause, now: Instant) {
-        self.settle(Accepted::All, now);
+        // That is no success to tell a one-way request of.
+        let accepted = if self.terms.kind == Kind::Oneway { Accepted::Some } else { Accepted::All };
+        self.settle(accepted, now);
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
         let (stage, fate) = match &inner.state {

@@ -230,3 +230,13 @@ fn a_close_while_offered_counts_as_all_accepted() {
         fixture.assert_idle();
     }
 }
+
+#[test]
+fn a_writer_that_panics_tells_no_oneway_request_of_success() {
+    let fixture = Fixture::new();
+    let record = fixture.record(1, oneway(&fixture, 1_000));
+    drop(offered(&record, fixture.at(10)));
+    record.close(&CloseCause::Panicked, fixture.at(20));
+    assert_eq!(told(&record), "RMQ-T09 in Writing, Unknown");
+    fixture.assert_idle();
+}
