@@ -293,7 +293,7 @@ fn the_caller_is_woken_by_whatever_ends_its_request() {
         end(&record, &fixture);
         assert_eq!((first.count(), last.count()), (0, 1), "case {number}: the last waker, once");
         assert_ne!(told(&record), "nothing", "case {number}");
-        assert_eq!(std::sync::Arc::strong_count(&last.0), 1, "case {number}: no waker is kept");
+        assert_eq!(Arc::strong_count(&last.0), 1, "case {number}: no waker is kept");
     }
 }
 
@@ -336,18 +336,18 @@ fn a_request_may_start_until_the_earlier_of_its_two_instants() {
 }
 
 /// Counts how often it is woken.
-struct Calls(std::sync::Arc<Counter>);
+struct Calls(Arc<Counter>);
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
 
 impl Calls {
     fn new() -> Self {
-        Self(std::sync::Arc::default())
+        Self(Arc::default())
     }
 
     fn waker(&self) -> Waker {
-        std::sync::Arc::clone(&self.0).into()
+        Arc::clone(&self.0).into()
     }
 
     fn count(&self) -> usize {
@@ -356,7 +356,7 @@ impl Calls {
 }
 
 impl std::task::Wake for Counter {
-    fn wake(self: std::sync::Arc<Self>) {
+    fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Relaxed);
     }
 }

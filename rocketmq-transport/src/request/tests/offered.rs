@@ -172,7 +172,7 @@ fn the_waker_of_a_caller_that_has_gone_is_let_go_at_once() {
     let _frame = offered(&record, fixture.at(10));
     assert!(record.poll_outcome(&Context::from_waker(&calls.waker())).is_pending());
     record.end(End::Drop, fixture.at(20));
-    assert_eq!(std::sync::Arc::strong_count(&calls.0), 1);
+    assert_eq!(Arc::strong_count(&calls.0), 1);
 }
 
 #[test]
