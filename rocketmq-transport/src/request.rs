@@ -548,5 +548,7 @@ impl Noted {
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(all(test, rocketmq_loom))]
+mod models;
 #[cfg(all(test, not(rocketmq_loom)))]
 mod tests;

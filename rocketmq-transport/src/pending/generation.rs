@@ -404,5 +404,7 @@ impl Hasher for OpaqueHasher {
 /// for its tags, and are distinct in the lower ones.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+#[cfg(all(test, rocketmq_loom))]
+mod models;
 #[cfg(all(test, not(rocketmq_loom)))]
 mod tests;
