@@ -242,3 +242,8 @@ impl Lane {
 
 /// So many control frames are written in a row while data waits.
 const CONTROL_IN_A_ROW: usize = 8;
+
+#[cfg(all(test, rocketmq_loom))]
+mod models;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod tests;

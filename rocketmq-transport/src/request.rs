@@ -364,17 +364,12 @@ impl RequestRecord {
                 _ => (settled, None),
             };
         };
-        let oneway = self.terms.kind == Kind::Oneway;
         match end {
-            Some(end) if !noted.response_first && !oneway => {
+            Some(end) if !noted.response_first => {
                 inner.bury(end, &self.terms, now, &mut leftover);
                 leftover.response = Some(response);
                 inner.state = State::Ended;
                 (Settled::Removed, Some(Delivery::Late { by: Duration::ZERO }))
-            }
-            _ if oneway => {
-                leftover.response = Some(response);
-                (settled, Some(Delivery::Unsolicited))
             }
             _ => {
                 inner.answer(response, now, &mut leftover);
@@ -413,7 +408,7 @@ impl RequestRecord {
                 inner.answer(response, now, &mut leftover);
                 Delivery::Completed
             }
-            State::Offered(noted) if noted.response.is_none() => {
+            State::Offered(noted) if self.terms.kind == Kind::Call && noted.response.is_none() => {
                 noted.response_first = noted.end.is_none_or(|end| end == End::StartBy);
                 noted.response = Some(response);
                 Delivery::Noted
@@ -438,7 +433,9 @@ impl RequestRecord {
     /// The generation ends. The writer has stopped, so no frame is offered, unless its poll panicked: that
     /// counts as having accepted all.
     pub(crate) fn close(&self, cause: &CloseCause, now: Instant) {
-        self.settle(Accepted::All, now);
+        // That is no success to tell a one-way request of.
+        let accepted = if self.terms.kind == Kind::Oneway { Accepted::Some } else { Accepted::All };
+        self.settle(accepted, now);
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
         let (stage, fate) = match &inner.state {
@@ -548,3 +545,10 @@ impl Noted {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(all(test, rocketmq_loom))]
+mod models;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod tests;

@@ -28,3 +28,6 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
+
+#[cfg(all(test, rocketmq_loom))]
+pub(crate) mod model;

@@ -58,10 +58,12 @@ fn watch(connection: &Connection, channel: &Shared, now: Instant, due: &mut Earl
             // A process of ours that stalled is not the peer's silence: first the reader has to have found the
             // socket empty. It calls when it has.
             link.pulse.look.notify_one();
-        } else if link.table.take_due(now) {
-            let heard = link.pulse.last_response();
-            if heard.is_none_or(|heard| now.saturating_duration_since(heard) >= config.min_silence) {
-                link.retire(RetireReason::Silence, now);
+        } else {
+            if link.table.take_due(now) {
+                let heard = link.pulse.last_response();
+                if heard.is_none_or(|heard| now.saturating_duration_since(heard) >= config.min_silence) {
+                    link.retire(RetireReason::Silence, now);
+                }
             }
             due.consider(link.table.judge_at());
         }
@@ -124,3 +126,6 @@ const MAX_DRAINING: usize = 4;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The least time between two looks at a connection that is unused but waited for.
 const IDLE_CHECK: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

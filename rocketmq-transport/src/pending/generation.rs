@@ -219,8 +219,12 @@ impl GenerationTable {
             inner.graves.push_back((now, opaque));
             inner.buried += 1;
             inner.tally.failed += 1;
+            entry.grave = Grave::Quiet;
         }
-        entry.grave = judge_at.map_or(Grave::Quiet, Grave::JudgedAt);
+        // The writer, which has finished the frame, may come here before the caller, who ended it earlier.
+        if let Some(at) = judge_at {
+            entry.grave = Grave::JudgedAt(at);
+        }
         let judged_earlier = judge_at.is_some_and(|at| inner.judge_at.is_none_or(|earliest| at < earliest));
         if judged_earlier {
             inner.judge_at = judge_at;
@@ -413,3 +417,8 @@ impl Hasher for OpaqueHasher {
 /// 2^64 divided by the golden ratio: consecutive numbers fall far apart in the upper bits, which the map uses
 /// for its tags, and are distinct in the lower ones.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[cfg(all(test, rocketmq_loom))]
+mod models;
+#[cfg(all(test, not(rocketmq_loom)))]
+mod tests;
