@@ -47,10 +47,10 @@ impl SendError {
     /// How far the send got when it ended.
     #[must_use]
     pub fn stage(&self) -> Stage {
-        match (self.0.attempts.last(), self.kind()) {
-            (Some(last), _) => last.stage(),
-            (None, SendErrorKind::QueueSaturated(_)) => Stage::Admission,
-            (None, _) => Stage::Route,
+        match self.0.attempts.last() {
+            Some(last) => last.stage(),
+            None if matches!(self.kind(), SendErrorKind::QueueSaturated(_)) => Stage::Admission,
+            None => Stage::Route,
         }
     }
 
