@@ -6,6 +6,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use rocketmq_transport::{Certainty, Stage, StageClock};
 
+pub(crate) use self::kind::Explained;
 pub use self::kind::SendErrorKind;
 use crate::attempt::{Attempt, Attempts};
 
@@ -105,6 +106,9 @@ impl fmt::Display for SendError {
         match report.budget {
             Duration::MAX => f.write_str("no limit")?,
             budget => write!(f, "{} ms", budget.as_millis())?,
+        }
+        if let SendErrorKind::Route(error) = &report.kind {
+            write!(f, "{}", error.listed())?;
         }
         for (index, attempt) in report.attempts.list().iter().enumerate() {
             write!(f, "{} {attempt}", if index == 0 { "; attempts:" } else { "," })?;

@@ -6,7 +6,7 @@ use rocketmq_transport::{Stage, StageClock, TransportError};
 
 use crate::{
     attempt::Attempt,
-    error::{Causes, SendError, SendErrorKind},
+    error::{Causes, Explained, SendError, SendErrorKind},
     protocol::code,
 };
 
@@ -39,9 +39,8 @@ pub(crate) fn send(error: &SendError) {
         topic = error.topic(),
         queue_id = last.map(|attempt| attempt.queue().id()),
         attempt = last.map(Attempt::number),
-        "send failed: {}{}",
-        error.kind(),
-        Causes(error.kind().cause()),
+        "send failed: {}",
+        Explained(error.kind()),
     );
 }
 
