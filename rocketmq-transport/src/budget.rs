@@ -257,6 +257,8 @@ impl PeerBudget {
             queued: 0,
             tombstones: 0,
             peer_requests: 0,
+            late: 0,
+            unsolicited: 0,
         }
     }
 

@@ -27,7 +27,6 @@ use crate::{
     signer::Signer,
     sync::Mutex,
     trip::Trip,
-    wait,
 };
 
 /// A peer and the way to it.
@@ -102,7 +101,7 @@ impl Channel {
             match connection.submit(signed, claim, trip.clock, Instant::now()) {
                 Ok(record) => {
                     trip.opaque = Some(record.opaque);
-                    let (outcome, clock) = wait::outcome(&connection.link, record).await;
+                    let (outcome, clock) = connection.outcome(record).await;
                     trip.clock = clock;
                     return match outcome {
                         Outcome::Answered(response) => Ok(Some(response)),
@@ -127,6 +126,8 @@ impl Channel {
         usage.pending = tally.waiting;
         usage.tombstones = tally.tombstones;
         usage.peer_requests = tally.peer_requests;
+        usage.late = tally.late;
+        usage.unsolicited = tally.unsolicited;
         usage.queued = connections.open.iter().map(|connection| connection.link.lanes.len() as u64).sum();
         usage
     }

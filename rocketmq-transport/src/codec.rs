@@ -56,13 +56,12 @@ impl Default for FrameLimits {
 /// use bytes::BytesMut;
 /// use rocketmq_transport::{Code, FrameError, FrameLimits, Opaque, decode_frame};
 ///
-/// let mut buffer = BytesMut::from(&b"\0\0\0\x24\0\0\0\x20{\"code\":17,\"flag\":1,\"opaque\":7}"[..]);
-/// buffer.truncate(20);
+/// let frame = *b"\0\0\0\x23\0\0\0\x1f{\"code\":17,\"flag\":1,\"opaque\":7}";
 /// let limits = FrameLimits::default();
+/// let mut buffer = BytesMut::from(&frame[..20]);
 /// assert!(decode_frame(&mut buffer, &limits)?.is_none());
 ///
-/// buffer.extend_from_slice(b"flag\":1,\"opaque\":7}");
-/// # buffer = BytesMut::from(&b"\0\0\0\x24\0\0\0\x20{\"code\":17,\"flag\":1,\"opaque\":7} "[..]);
+/// buffer.extend_from_slice(&frame[20..]);
 /// let command = decode_frame(&mut buffer, &limits)?.expect("it is whole now");
 /// assert_eq!((command.code(), command.opaque()), (Code(17), Opaque(7)));
 ///
@@ -113,15 +112,22 @@ impl Layout {
         let Some(&[byte, high, middle, low]) = buffer.get(LENGTH_LEN..).and_then(<[u8]>::first_chunk) else {
             return Ok(None);
         };
-        let encoding = match byte {
-            JSON => HeaderEncoding::Json,
-            BINARY => HeaderEncoding::Binary,
+        let (encoding, least) = match byte {
+            JSON => (HeaderEncoding::Json, json::MIN_LEN),
+            BINARY => (HeaderEncoding::Binary, binary::FIXED_LEN),
             _ => return Err(FrameError::UnknownEncoding { byte, first: FirstBytes::of(buffer) }),
         };
         let header_len = u32::from_be_bytes([0, high, middle, low]) as usize;
         let room = frame_len - PREFIX_LEN;
         if header_len > room {
             return Err(FrameError::HeaderBeyondFrame { announced: header_len, room });
+        }
+        if header_len < least {
+            return Err(FrameError::HeaderTooShort {
+                announced: header_len,
+                least,
+                first: FirstBytes::of(buffer),
+            });
         }
         if header_len > limits.max_header_bytes {
             return Err(FrameError::HeaderTooLong { size: header_len, limit: limits.max_header_bytes });

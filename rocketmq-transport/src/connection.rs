@@ -1,31 +1,33 @@
-//! One socket from open to close: encode, register, enqueue; the order of closing.
+//! One socket from open to close: a request's encoding, its registration and its one wait.
+
+mod driver;
 
 use std::{
     borrow::Cow,
     fmt,
+    future::{Future, poll_fn},
     net::SocketAddr,
+    pin::pin,
     sync::{Arc, OnceLock},
+    task::Poll,
     time::Duration,
 };
 
-use tokio::{
-    io::AsyncWriteExt,
-    task::JoinError,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use self::driver::drive;
 use crate::{
     CloseCause, EncodeError, Opaque, Peer, Permit, Request, RetireReason, StageClock, TransportConfig,
     codec::Outgoing,
     command::FLAG_ONEWAY,
     link::Link,
     pending::Refused,
-    reader::{ReadEnd, Reader},
-    request::{Frame, Kind, RequestRecord, Terms},
-    stream::{Stream, WriteHalf},
-    writer::{Stopped, Writer},
+    reader::Reader,
+    request::{End, Frame, Kind, Outcome, RequestRecord, Terms},
+    stream::Stream,
+    writer::Writer,
 };
 
 /// One generation: a socket, its tasks, and what is pending on it.
@@ -34,7 +36,7 @@ pub(crate) struct Connection {
     pub(crate) remote: Option<SocketAddr>,
     stop: OnceLock<Stop>,
     stopping: CancellationToken,
-    end: OnceLock<End>,
+    closing: OnceLock<Closing>,
     ended: CancellationToken,
     /// Cuts a farewell short.
     cut: CancellationToken,
@@ -50,7 +52,7 @@ struct Stop {
 
 /// Why a connection ended, and since when that is known.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct Closing {
     pub(crate) cause: CloseCause,
     pub(crate) at: Instant,
 }
@@ -97,7 +99,7 @@ impl Connection {
             remote,
             stop: OnceLock::new(),
             stopping: CancellationToken::new(),
-            end: OnceLock::new(),
+            closing: OnceLock::new(),
             ended: CancellationToken::new(),
             cut: CancellationToken::new(),
         });
@@ -141,6 +143,42 @@ impl Connection {
         }
     }
 
+    /// Waits for `record` to end: by its response, its deadline, its start-by instant, or the end of the
+    /// connection.
+    ///
+    /// Dropping the wait abandons the request: a queued frame is withdrawn, a begun one is finished and leaves a
+    /// tombstone.
+    pub(crate) async fn outcome(&self, record: Arc<RequestRecord>) -> (Outcome, StageClock) {
+        let link = &self.link;
+        let mut guard = Guard { link, record: &record, armed: true };
+        let (mut limit, mut end) = match (record.terms.start_by, record.terms.deadline.at()) {
+            (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Some(start_by), End::StartBy),
+            (_, at) => (at, End::Deadline),
+        };
+        let mut timer = pin!(sleep_until(limit.unwrap_or_else(Instant::now)));
+        let ended = poll_fn(|cx| {
+            loop {
+                if let Poll::Ready(ended) = record.poll_outcome(cx) {
+                    return Poll::Ready(ended);
+                }
+                if limit.is_none() {
+                    return Poll::Pending;
+                }
+                std::task::ready!(timer.as_mut().poll(cx));
+                link.end(&record, end, Instant::now());
+                // Ended by that, or started, or offered: then the writer ends it after its poll, and wakes us.
+                limit = if end == End::StartBy { record.terms.deadline.at() } else { None };
+                end = End::Deadline;
+                if let Some(at) = limit {
+                    timer.as_mut().reset(at);
+                }
+            }
+        })
+        .await;
+        guard.armed = false;
+        ended
+    }
+
     /// Asks the connection to end. What is pending ends with `cause`; the first cause counts. With a farewell
     /// the write side is shut down and the peer listened to for so long; a later stop without one cuts it short.
     pub(crate) fn stop(&self, cause: CloseCause, farewell: Option<Duration>) {
@@ -154,8 +192,8 @@ impl Connection {
     }
 
     /// Why it ended or is about to.
-    pub(crate) fn end(&self) -> Option<&End> {
-        self.end.get()
+    pub(crate) fn closing(&self) -> Option<&Closing> {
+        self.closing.get()
     }
 
     /// Whether every task of it has ended and nothing is pending.
@@ -194,92 +232,22 @@ impl fmt::Debug for Connection {
         f.debug_struct("Connection")
             .field("generation", &self.link.owner())
             .field("remote", &self.remote)
-            .field("end", &self.end.get())
+            .field("closing", &self.closing.get())
             .finish_non_exhaustive()
     }
 }
 
-/// Runs reader and writer until one of them ends or the connection is to stop, and then closes in order: the
-/// cause is recorded, new work refused, the writer stopped and its count final, what the socket holds read, and
-/// only then the waiters ended.
-async fn drive(connection: Arc<Connection>, reader: Reader, writer: Writer) {
-    let mut guard = EndGuard { connection: &connection, cause: CloseCause::Aborted };
-    let link = &connection.link;
-    let stop_reader = CancellationToken::new();
-    let mut reader = tokio::spawn(reader.run(stop_reader.clone()).in_current_span());
-    let mut writer = tokio::spawn(writer.run().in_current_span());
-    let (mut read_end, mut write_end) = (None, None);
-    tokio::select! {
-        () = connection.stopping.cancelled() => {}
-        end = &mut reader => read_end = Some(end),
-        end = &mut writer => write_end = Some(end),
-    }
-    let stop = connection.stop.get();
-    guard.cause = cause_of(stop, read_end.as_ref(), write_end.as_ref());
-    tracing::info!(cause = %guard.cause, "connection closing");
-    // Before anybody is refused: who looks for another connection finds out why this one is of no use.
-    let _ = connection.end.set(End { cause: guard.cause.clone(), at: Instant::now() });
-    link.table.close();
-    link.lanes.close();
-    let write_end = match write_end {
-        Some(end) => end,
-        None => writer.await,
-    };
-    let until = stop.and_then(|stop| stop.farewell).map(|farewell| Instant::now() + farewell);
-    let write_half = write_end.ok().map(|(_, half)| half);
-    let write_half = connection.cut.run_until_cancelled(shut_down(write_half, until)).await.flatten();
-    stop_reader.cancel();
-    let read_end = match read_end {
-        Some(end) => end,
-        None => reader.await,
-    };
-    if let Ok(ReadEnd::Told(reader)) = read_end {
-        match until {
-            Some(until) => {
-                let _ = connection.cut.run_until_cancelled(reader.read_to_end(until)).await;
-            }
-            None => reader.read_what_is_there().await,
-        }
-    }
-    drop(write_half);
-    drop(guard);
+/// Abandons the request when the wait for it is dropped.
+struct Guard<'a> {
+    link: &'a Link,
+    record: &'a Arc<RequestRecord>,
+    armed: bool,
 }
 
-/// Why the connection ends: because it was told to, or because of the task that ended first.
-fn cause_of(
-    stop: Option<&Stop>,
-    read_end: Option<&Result<ReadEnd, JoinError>>,
-    write_end: Option<&Result<(Stopped, WriteHalf), JoinError>>,
-) -> CloseCause {
-    if let Some(stop) = stop {
-        return stop.cause.clone();
-    }
-    match (read_end, write_end) {
-        (Some(Ok(ReadEnd::Failed(cause))), _) | (_, Some(Ok((Stopped::Failed(cause), _)))) => cause.clone(),
-        (Some(Err(error)), _) | (_, Some(Err(error))) if error.is_panic() => CloseCause::Panicked,
-        _ => CloseCause::Aborted,
-    }
-}
-
-/// Shuts our side down where there is time for it, so that the peer sees the end of the stream.
-async fn shut_down(half: Option<WriteHalf>, until: Option<Instant>) -> Option<WriteHalf> {
-    let (Some(mut half), Some(until)) = (half, until) else { return None };
-    // A peer that does not take our last bytes in time gets the close all the same.
-    let _ = timeout_at(until, half.shutdown()).await;
-    Some(half)
-}
-
-/// Ends what is pending, whatever ends the task that drives the connection.
-struct EndGuard<'a> {
-    connection: &'a Connection,
-    cause: CloseCause,
-}
-
-impl Drop for EndGuard<'_> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        let (connection, at) = (self.connection, Instant::now());
-        let _ = connection.end.set(End { cause: self.cause.clone(), at });
-        connection.link.close(&self.cause, at);
-        connection.ended.cancel();
+        if self.armed {
+            self.link.end(self.record, End::Drop, Instant::now());
+        }
     }
 }

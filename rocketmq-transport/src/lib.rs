@@ -1,4 +1,41 @@
-//! Apache RocketMQ requests over TCP under one deadline.
+//! Apache RocketMQ requests and responses over TCP, under one deadline.
+//!
+//! [`Transport::call`] carries a request through admission, connecting, signing, queueing, writing and the wait for its
+//! response. If it fails, the [`TransportError`] says in which [`Stage`], where the time went ([`StageClock`]), and what may
+//! be assumed of the peer ([`Certainty`]). Neighbours on the same connection keep their outcome and their connection.
+//!
+//! The crate knows frames, headers and codes, and neither topics nor brokers: those are `rocketmq-client`'s.
+//!
+//! ```no_run
+//! # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use bytes::Bytes;
+//! use rocketmq_transport::{Certainty, Code, Peer, Request, RequestDeadline, Transport, TransportConfig};
+//!
+//! let transport = Transport::new(TransportConfig::default())?;
+//! let broker: Peer = "127.0.0.1:10911".parse()?;
+//! let request = Request { code: Code(28), header: &(), body: Bytes::new() };
+//! let deadline = RequestDeadline::after(Duration::from_millis(500));
+//! match transport.call(&broker, request, deadline).await {
+//!     Ok(completed) => println!("{} bytes", completed.response.body().len()),
+//!     Err(error) if error.certainty() == Certainty::Unknown => println!("the broker may have acted: {error}"),
+//!     Err(error) => println!("the broker has not acted: {error}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | what it adds | default |
+//! |---|---|---|
+//! | `test-support` | scripted peers and controlled streams, for tests | no |
+//!
+//! # Logs
+//!
+//! With `tracing`: each failed request is one `warn` line, target `rocketmq::request`, with its stage, certainty and the
+//! milliseconds spent in each stage; late responses are `debug`, unsolicited ones `warn`, connections `info`. No body, field
+//! value or secret is in any of them.
 
 #![cfg_attr(
     rocketmq_loom,
@@ -40,12 +77,12 @@ mod server;
 mod signer;
 #[cfg(not(rocketmq_loom))]
 mod stream;
+#[cfg(all(feature = "test-support", not(rocketmq_loom)))]
+pub mod test_support;
 #[cfg(not(rocketmq_loom))]
 mod transport;
 #[cfg(not(rocketmq_loom))]
 mod trip;
-#[cfg(not(rocketmq_loom))]
-mod wait;
 #[cfg(not(rocketmq_loom))]
 mod writer;
 

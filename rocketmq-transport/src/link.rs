@@ -82,7 +82,7 @@ impl Link {
             Settled::Buried { written } => self.bury(record, written, now),
         }
         match stray {
-            Some(Delivery::Late { by }) => self.note_late(record, by),
+            Some(Delivery::Late { by }) => self.note_late(record.opaque.0, by),
             Some(_) => self.note_unsolicited(record.opaque.0, true),
             None => {}
         }
@@ -101,11 +101,7 @@ impl Link {
         match self.pending.complete(self.owner(), response, now) {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}
-            Completion::Late { by } => tracing::debug!(
-                opaque,
-                late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX),
-                "late response"
-            ),
+            Completion::Late { by } => self.note_late(opaque, by),
             Completion::Unsolicited { ever_used } => self.note_unsolicited(opaque, ever_used),
             Completion::ForeignOwner => tracing::warn!(opaque, "response for a foreign owner"),
         }
@@ -157,17 +153,14 @@ impl Link {
         }
     }
 
-    fn note_late(&self, record: &RequestRecord, by: Duration) {
+    fn note_late(&self, opaque: i32, by: Duration) {
+        self.table.count_late();
         let late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        tracing::debug!(
-            opaque = record.opaque.0,
-            generation = self.owner().get(),
-            late_by_ms,
-            "late response"
-        );
+        tracing::debug!(opaque, generation = self.owner().get(), late_by_ms, "late response");
     }
 
     fn note_unsolicited(&self, opaque: i32, ever_used: bool) {
+        self.table.count_unsolicited();
         tracing::warn!(opaque, generation = self.owner().get(), ever_used, "unsolicited response");
     }
 }

@@ -59,14 +59,17 @@ pub struct PeerUsage {
     pub tombstones: u64,
     /// Requests that the peer has sent to us so far, which are dropped.
     pub peer_requests: u64,
+    /// Responses so far that came after their request had ended, and that were still told apart.
+    pub late: u64,
+    /// Responses so far that nobody waited for and nothing remembered.
+    pub unsolicited: u64,
 }
 
 impl PeerUsage {
-    /// Whether everything that is in use is zero.
+    /// Whether everything that is in use is zero; what has only been counted does not matter.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let Self { peer: _, used, control, data, long_poll, pending, queued, tombstones, peer_requests: _ } =
-            self;
+        let Self { used, control, data, long_poll, pending, queued, tombstones, .. } = self;
         [used, control, data, long_poll].into_iter().all(Used::is_idle)
             && [pending, queued, tombstones] == [&0; 3]
     }
@@ -88,7 +91,9 @@ mod tests {
             pending: 0,
             queued: 0,
             tombstones: 0,
-            peer_requests: 0,
+            peer_requests: 1,
+            late: 1,
+            unsolicited: 1,
         };
         let usage = |client, peer: PeerUsage| Usage { client, peers: vec![idle.clone(), peer] };
         assert!(usage(Used::default(), idle.clone()).is_idle());

@@ -1,1 +1,3 @@
-//! Suites
+//! What the suites share.
+
+pub mod apache;

@@ -218,10 +218,10 @@ impl Backoff {
             *self = Self::default();
             return;
         }
-        if let Some(end) = connection.end()
-            && !matches!(end.cause, CloseCause::Retired(_) | CloseCause::Closed)
+        if let Some(closing) = connection.closing()
+            && !matches!(closing.cause, CloseCause::Retired(_) | CloseCause::Closed)
         {
-            self.fail(Arc::new(io::Error::other(end.cause.clone())), end.at, config);
+            self.fail(Arc::new(io::Error::other(closing.cause.clone())), closing.at, config);
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     encode::{EncodeError, Outgoing},
     received::{Head, Span},
 };
-use crate::command::Sink;
+use crate::command::{Sink, decimal_len, write_decimal};
 
 /// Writes the header of a command whose code fits 16 bits.
 pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -139,23 +139,29 @@ struct Writer<'a> {
     fault: Option<EncodeError>,
 }
 
+impl Writer<'_> {
+    /// Everything of a field but its value, which follows.
+    fn begin(&mut self, name: &str, value_len: usize) {
+        let size = name.len();
+        // A name without a byte would be read as null.
+        if !(1..=MAX_NAME_LEN).contains(&size) {
+            self.fault = Some(EncodeError::NameLength { size });
+        }
+        self.out.extend_from_slice(&(size as u16).to_be_bytes());
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(&length(value_len));
+    }
+}
+
 impl Sink for Writer<'_> {
     fn text(&mut self, name: &str, value: &str) {
-        self.plain(name, value.as_bytes());
+        self.begin(name, value.len());
+        self.out.extend_from_slice(value.as_bytes());
     }
 
-    fn plain(&mut self, name: &str, value: &[u8]) {
-        let size = name.len();
-        match i16::try_from(size) {
-            // A name without a byte would be read as null.
-            Ok(1..) => {
-                self.out.extend_from_slice(&(size as u16).to_be_bytes());
-                self.out.extend_from_slice(name.as_bytes());
-                self.out.extend_from_slice(&length(value.len()));
-                self.out.extend_from_slice(value);
-            }
-            _ => self.fault = Some(EncodeError::NameLength { size }),
-        }
+    fn int(&mut self, name: &str, value: i64) {
+        self.begin(name, decimal_len(value));
+        write_decimal(self.out, value);
     }
 }
 
@@ -173,5 +179,7 @@ const LANGUAGE_AT: usize = 2;
 const LANGUAGE_LEN: usize = 1;
 /// Where the remark is, behind its length word.
 const REMARK_AT: usize = 17;
+/// The longest name that its length word can announce.
+const MAX_NAME_LEN: usize = i16::MAX as usize;
 /// The header without remark and fields.
 pub(super) const FIXED_LEN: usize = 21;

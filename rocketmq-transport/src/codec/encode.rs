@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{BINARY, FrameLimits, JSON, LENGTH_LEN, MAX_HEADER_LEN, PREFIX_LEN, binary, json};
 use crate::command::{
     Code, FLAG_ONEWAY, FLAG_RESPONSE, Fields, Header, HeaderEncoding, Opaque, Request, Response, Sink,
+    decimal_len,
 };
 
 /// How a request or response is written where no [`Transport`](crate::Transport) does it.
@@ -154,8 +155,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// An upper bound of the bytes before the body, from the typed fields and without encoding them: never
-    /// less than [`encode_head`](Self::encode_head) writes, and more only by what short integers and
-    /// two-character escapes save.
+    /// less than [`encode_head`](Self::encode_head) writes.
     pub(crate) fn head_bound(&self) -> usize {
         let mut bound = match self.encoding() {
             HeaderEncoding::Json => Bound { bytes: PREFIX_LEN + json::FIXED_BOUND, extra: json::extra },
@@ -237,8 +237,8 @@ impl Sink for Bound {
         self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len() + (self.extra)(value);
     }
 
-    fn plain(&mut self, name: &str, value: &[u8]) {
-        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len();
+    fn int(&mut self, name: &str, value: i64) {
+        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + decimal_len(value);
     }
 }
 

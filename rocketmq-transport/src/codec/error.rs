@@ -40,6 +40,16 @@ pub enum FrameError {
         /// The bytes of the frame that are left for it.
         room: usize,
     },
+    /// The header is too short for any.
+    #[error("header of {announced} bytes, at least {least} are needed; the frame begins with {first}")]
+    HeaderTooShort {
+        /// The header's length.
+        announced: usize,
+        /// The shortest header in its encoding.
+        least: usize,
+        /// The bytes the frame begins with.
+        first: FirstBytes,
+    },
     /// The header is longer than the limit.
     #[error("header of {size} bytes is over the limit of {limit}")]
     HeaderTooLong {
@@ -150,6 +160,9 @@ impl FirstBytes {
     #[must_use]
     pub fn looks_like(&self) -> Option<&'static str> {
         let bytes = self.as_slice();
+        if let [0, 0, _, 4, 0, 0, 0, 0, ..] = bytes {
+            return Some("the settings of an HTTP/2 server, such as gRPC's");
+        }
         PROTOCOLS.iter().find(|(first, _)| bytes.starts_with(first)).map(|&(_, name)| name)
     }
 }

@@ -18,24 +18,24 @@ use super::{
     error::JsonError,
     received::{Head, Span},
 };
-use crate::command::{Decimal, FLAG_RESPONSE, Sink};
+use crate::command::{FLAG_RESPONSE, Sink, write_decimal};
 
 /// Writes the header: one object without blanks, members in the order of their names as Java has them.
 pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"code\":");
-    write_int(out, outgoing.code.0);
+    write_decimal(out, outgoing.code.0.into());
     write_ext(outgoing, out);
     out.extend_from_slice(b",\"flag\":");
-    write_int(out, outgoing.flag);
+    write_decimal(out, outgoing.flag.into());
     out.extend_from_slice(b",\"language\":\"RUST\",\"opaque\":");
-    write_int(out, outgoing.opaque.0);
+    write_decimal(out, outgoing.opaque.0.into());
     if let Some(remark) = outgoing.remark {
         out.extend_from_slice(b",\"remark\":\"");
         text::write_escaped(out, remark);
         out.push(b'"');
     }
     out.extend_from_slice(b",\"version\":");
-    write_int(out, outgoing.version.into());
+    write_decimal(out, outgoing.version.into());
     out.push(b'}');
 }
 
@@ -44,19 +44,19 @@ pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
 /// Members we do not know are skipped, of members that come twice the last one counts, and null is as good as
 /// missing.
 pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
-    let mut cursor = Cursor::new(header);
+    let mut cursor = Cursor::new(header)?;
     let mut head = Head::default();
     let mut opaque = None;
     let mut members = cursor.object()?;
     while let Some(name) = members.next(&mut cursor)? {
-        match &*text(name) {
-            "code" => head.code = read_int(&mut cursor)?.unwrap_or(0),
-            "extFields" => head.ext = read_ext(&mut cursor)?,
-            "flag" => head.flag = read_int(&mut cursor)?.unwrap_or(0),
-            "language" => head.language = read_scalar(&mut cursor)?,
-            "opaque" => opaque = read_int(&mut cursor)?,
-            "remark" => head.remark = read_scalar(&mut cursor)?,
-            "version" => head.version = read_int(&mut cursor)?.unwrap_or(0),
+        match &*spelled(name) {
+            b"code" => head.code = read_int(&mut cursor)?.unwrap_or(0),
+            b"extFields" => head.ext = read_ext(&mut cursor)?,
+            b"flag" => head.flag = read_int(&mut cursor)?.unwrap_or(0),
+            b"language" => head.language = read_scalar(&mut cursor)?,
+            b"opaque" => opaque = read_int(&mut cursor)?,
+            b"remark" => head.remark = read_scalar(&mut cursor)?,
+            b"version" => head.version = read_int(&mut cursor)?.unwrap_or(0),
             _ => cursor.skip_value()?,
         }
     }
@@ -78,6 +78,14 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The bytes of the text of a checked key.
+fn spelled(raw: &[u8]) -> Cow<'_, [u8]> {
+    match raw {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => inner.into(),
+        _ => text(raw).into_owned().into_bytes().into(),
+    }
+}
+
 /// Whether the text of `raw` is `expected`, without allocating unless `raw` has escapes.
 pub(super) fn is_text(raw: &[u8], expected: &str) -> bool {
     match raw {
@@ -96,7 +104,7 @@ pub(super) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     pub(super) fn new(object: &'a [u8]) -> Self {
-        let mut cursor = Cursor::new(object);
+        let mut cursor = Cursor::of_checked(object);
         let members = cursor.object().ok();
         Self { cursor, members }
     }
@@ -147,15 +155,11 @@ impl Sink for Writer<'_> {
         self.out.push(b'"');
     }
 
-    fn plain(&mut self, name: &str, value: &[u8]) {
+    fn int(&mut self, name: &str, value: i64) {
         self.begin(name);
-        self.out.extend_from_slice(value);
+        write_decimal(self.out, value);
         self.out.push(b'"');
     }
-}
-
-fn write_int(out: &mut Vec<u8>, value: i32) {
-    out.extend_from_slice(Decimal::new(value.into()).as_bytes());
 }
 
 /// An integer of 32 bits; `None` for null.
@@ -195,6 +199,8 @@ fn read_ext(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
     Ok(Span::new(start, cursor.position()))
 }
 
+/// The shortest header: `{}`.
+pub(super) const MIN_LEN: usize = 2;
 /// An upper bound of the header without remark and fields: the members' names and the longest integers.
 pub(super) const FIXED_BOUND: usize =
     br#"{"code":-2147483648,"extFields":{},"flag":-2147483648,"language":"RUST","opaque":-2147483648,"#.len()

@@ -66,10 +66,11 @@ impl Command {
     #[must_use]
     pub fn language(&self) -> Option<Cow<'_, str>> {
         let raw = self.part(self.head.language)?;
-        match self.encoding {
-            HeaderEncoding::Json => Some(language_name(json::text(raw))),
-            HeaderEncoding::Binary => raw.first().map(|byte| language_name(byte.to_string().into())),
-        }
+        let text = match self.encoding {
+            HeaderEncoding::Json => json::text(raw),
+            HeaderEncoding::Binary => raw[0].to_string().into(),
+        };
+        Some(language_name(text)).filter(|name| !name.is_empty())
     }
 
     /// Text for people; `None` where it is missing, null or empty.

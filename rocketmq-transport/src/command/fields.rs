@@ -26,6 +26,7 @@ impl<'a> Fields<'a> {
 
     /// A text field. An empty value is left out: the binary form cannot carry it, and a broker that checks
     /// signatures would sign something else than we did.
+    #[inline]
     pub fn str(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             self.0.text(name, value);
@@ -33,16 +34,19 @@ impl<'a> Fields<'a> {
     }
 
     /// An integer field, in decimal.
+    #[inline]
     pub fn int(&mut self, name: &str, value: i64) {
-        self.0.plain(name, Decimal::new(value).as_bytes());
+        self.0.int(name, value);
     }
 
     /// A boolean field, `true` or `false`.
+    #[inline]
     pub fn bool(&mut self, name: &str, value: bool) {
-        self.0.plain(name, if value { b"true" } else { b"false" });
+        self.0.bool(name, value);
     }
 
     /// A text field that may be missing.
+    #[inline]
     pub fn opt_str(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.str(name, value);
@@ -50,6 +54,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An integer field that may be missing.
+    #[inline]
     pub fn opt_int(&mut self, name: &str, value: Option<i64>) {
         if let Some(value) = value {
             self.int(name, value);
@@ -57,6 +62,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A boolean field that may be missing.
+    #[inline]
     pub fn opt_bool(&mut self, name: &str, value: Option<bool>) {
         if let Some(value) = value {
             self.bool(name, value);
@@ -75,8 +81,13 @@ pub(crate) trait Sink {
     /// A field with any text, never empty.
     fn text(&mut self, name: &str, value: &str);
 
-    /// A field with letters, digits or a sign only, which needs no escape in any encoding.
-    fn plain(&mut self, name: &str, value: &[u8]);
+    /// A field whose text is an integer in decimal.
+    fn int(&mut self, name: &str, value: i64);
+
+    /// A field whose text is `true` or `false`.
+    fn bool(&mut self, name: &str, value: bool) {
+        self.text(name, if value { "true" } else { "false" });
+    }
 }
 
 /// A field of a received header that is missing or does not parse.
@@ -160,43 +171,27 @@ impl Sink for List {
         self.0.push((name.to_owned(), value.to_owned()));
     }
 
-    fn plain(&mut self, name: &str, value: &[u8]) {
-        self.0.push((name.to_owned(), value.iter().copied().map(char::from).collect()));
+    fn int(&mut self, name: &str, value: i64) {
+        self.text(name, &value.to_string());
     }
 }
 
-/// An integer in decimal, without allocation.
-pub(crate) struct Decimal {
-    digits: [u8; MAX_DIGITS],
-    start: usize,
+/// How many bytes `value` has in decimal.
+pub(crate) fn decimal_len(value: i64) -> usize {
+    let digits = 1 + value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize;
+    digits + usize::from(value < 0)
 }
 
-impl Decimal {
-    pub(crate) fn new(value: i64) -> Self {
-        let mut digits = [b'0'; MAX_DIGITS];
-        let mut start = MAX_DIGITS;
-        let mut rest = value.unsigned_abs();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if value < 0 {
-            start -= 1;
-            digits[start] = b'-';
-        }
-        Self { digits, start }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.digits[self.start..]
+/// Writes `value` in decimal, into its place at once.
+pub(crate) fn write_decimal(out: &mut Vec<u8>, value: i64) {
+    let start = out.len();
+    out.resize(start + decimal_len(value), b'-');
+    let mut rest = value.unsigned_abs();
+    for digit in out[start + usize::from(value < 0)..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }
 
-/// The sign and the digits of `i64::MIN`.
-const MAX_DIGITS: usize = 20;
 /// How many characters of a peer's text are shown.
 const MAX_SHOWN: usize = 64;

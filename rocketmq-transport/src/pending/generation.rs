@@ -100,6 +100,10 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// Requests that the peer sent to us, which are dropped.
     pub(crate) peer_requests: u64,
+    /// Responses to requests that had ended.
+    pub(crate) late: u64,
+    /// Responses that nobody waited for and nothing remembered.
+    pub(crate) unsolicited: u64,
 }
 
 impl Tally {
@@ -109,6 +113,8 @@ impl Tally {
         self.answered += other.answered;
         self.failed += other.failed;
         self.peer_requests += other.peer_requests;
+        self.late += other.late;
+        self.unsolicited += other.unsolicited;
     }
 }
 
@@ -228,6 +234,14 @@ impl GenerationTable {
 
     pub(crate) fn count_peer_request(&self) {
         self.inner.lock().tally.peer_requests += 1;
+    }
+
+    pub(crate) fn count_late(&self) {
+        self.inner.lock().tally.late += 1;
+    }
+
+    pub(crate) fn count_unsolicited(&self) {
+        self.inner.lock().tally.unsolicited += 1;
     }
 
     /// Whether a tombstone is due at `now` by which the peer is to be judged; none is asked twice.

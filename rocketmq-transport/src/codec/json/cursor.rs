@@ -4,26 +4,35 @@
 use super::text::plain_run;
 use crate::codec::error::JsonError;
 
-/// A place in a text. Everything it hands out is checked: numbers are JSON's, strings end, hold no control
-/// character and no unknown escape, and are UTF-8.
+/// A place in a text that is UTF-8. Everything it hands out is checked: numbers are JSON's, strings end and hold
+/// no control character and no unknown escape.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// The start of a text that is still to be checked.
+    pub(super) fn new(bytes: &'a [u8]) -> Result<Self, JsonError> {
+        let cursor = Self::of_checked(bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(cursor),
+            Err(error) => Err(cursor.error_at(error.valid_up_to(), "UTF-8")),
+        }
+    }
+
+    /// The start of a part of a text that was checked.
+    pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// The next byte that is not blank.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
-        loop {
-            match self.bytes.get(self.at) {
-                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
-                other => return other.copied(),
-            }
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
         }
+        self.byte()
     }
 
     /// Where the next byte is that is not blank.
@@ -44,6 +53,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string, number, boolean or null, as it is in the text.
+    #[inline]
     pub(super) fn scalar(&mut self) -> Result<&'a [u8], JsonError> {
         match self.peek() {
             Some(b'"') => self.string(),
@@ -69,33 +79,35 @@ impl<'a> Cursor<'a> {
     ) -> Result<(), JsonError> {
         match self.peek() {
             Some(b'{' | b'[') if depth == 0 => Err(self.error("no deeper nesting")),
-            Some(b'{') => {
-                let mut members = self.object()?;
-                while let Some((start, end)) = members.next_span(self, depth)? {
-                    if self.bytes[start] != b'"' {
-                        odd_key(start, end);
-                    }
-                    self.value(depth - 1, odd_key)?;
-                }
-                Ok(())
-            }
-            Some(b'[') => {
-                self.at += 1;
-                if self.peek() == Some(b']') {
-                    self.at += 1;
-                    return Ok(());
-                }
-                loop {
-                    self.value(depth - 1, odd_key)?;
-                    match self.peek() {
-                        Some(b',') => self.at += 1,
-                        Some(b']') => break self.at += 1,
-                        _ => return Err(self.error("a comma or the end of the list")),
-                    }
-                }
-                Ok(())
-            }
+            Some(b'{') => self.pass_object(depth, odd_key),
+            Some(b'[') => self.pass_list(depth, odd_key),
             _ => self.scalar().map(drop),
+        }
+    }
+
+    fn pass_object(&mut self, depth: usize, odd_key: &mut dyn FnMut(usize, usize)) -> Result<(), JsonError> {
+        let mut members = self.object()?;
+        while let Some((start, end)) = members.next_span(self, depth)? {
+            if self.bytes[start] != b'"' {
+                odd_key(start, end);
+            }
+            self.value(depth - 1, odd_key)?;
+        }
+        Ok(())
+    }
+
+    fn pass_list(&mut self, depth: usize, odd_key: &mut dyn FnMut(usize, usize)) -> Result<(), JsonError> {
+        self.token(b'[', "a list")?;
+        if self.peek() == Some(b']') {
+            return self.token(b']', "the end of the list");
+        }
+        loop {
+            self.value(depth - 1, odd_key)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return self.token(b']', "the end of the list"),
+                _ => return Err(self.error("a comma or the end of the list")),
+            }
         }
     }
 
@@ -107,14 +119,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[cold]
     pub(super) fn error_at(&self, position: usize, expected: &'static str) -> JsonError {
         JsonError::new(position, expected, self.bytes.get(position).copied())
     }
 
+    #[cold]
     fn error(&self, expected: &'static str) -> JsonError {
         self.error_at(self.at, expected)
     }
 
+    #[inline]
     fn token(&mut self, byte: u8, expected: &'static str) -> Result<(), JsonError> {
         if self.peek() != Some(byte) {
             return Err(self.error(expected));
@@ -124,6 +139,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A key, which may hold values `depth` deep.
+    #[inline]
     fn key(&mut self, depth: usize) -> Result<(), JsonError> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
@@ -142,42 +158,48 @@ impl<'a> Cursor<'a> {
 
     fn number(&mut self) -> Result<&'a [u8], JsonError> {
         let start = self.at;
-        self.skip_one_of(b"-");
-        if !self.skip_one_of(b"0") {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
             self.digits()?;
         }
-        if self.skip_one_of(b".") {
-            self.digits()?;
-        }
-        if self.skip_one_of(b"eE") {
-            self.skip_one_of(b"+-");
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
             self.digits()?;
         }
         Ok(&self.bytes[start..self.at])
     }
 
     fn digits(&mut self) -> Result<(), JsonError> {
-        let count = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if count == 0 {
-            return Err(self.error("a digit"));
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
         }
-        self.at += count;
-        Ok(())
+        if self.at == start { Err(self.error("a digit")) } else { Ok(()) }
     }
 
-    fn skip_one_of(&mut self, set: &[u8]) -> bool {
-        let found = self.bytes.get(self.at).is_some_and(|byte| set.contains(byte));
-        self.at += usize::from(found);
-        found
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
     }
 
     /// A string with its quotes.
+    #[inline]
     fn string(&mut self) -> Result<&'a [u8], JsonError> {
         let start = self.at;
         self.at += 1;
         loop {
             self.at += plain_run(&self.bytes[self.at..]);
-            match self.bytes.get(self.at) {
+            match self.byte() {
                 Some(b'"') => break self.at += 1,
                 Some(b'\\') => self.escape()?,
                 Some(0x7f) => self.at += 1,
@@ -185,11 +207,7 @@ impl<'a> Cursor<'a> {
                 None => return Err(self.error("the end of a string")),
             }
         }
-        let string = &self.bytes[start..self.at];
-        match std::str::from_utf8(string) {
-            Ok(_) => Ok(string),
-            Err(error) => Err(self.error_at(start + error.valid_up_to(), "UTF-8")),
-        }
+        Ok(&self.bytes[start..self.at])
     }
 
     fn escape(&mut self) -> Result<(), JsonError> {
@@ -227,6 +245,7 @@ impl Members {
         Ok(span.map(|(start, end)| &cursor.bytes[start..end]))
     }
 
+    #[inline]
     fn next_span(
         &mut self,
         cursor: &mut Cursor<'_>,

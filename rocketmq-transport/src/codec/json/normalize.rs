@@ -32,25 +32,20 @@ use crate::codec::error::JsonError;
 /// # Ok::<(), rocketmq_transport::JsonError>(())
 /// ```
 pub fn normalize_json(json: &[u8]) -> Result<Cow<'_, [u8]>, JsonError> {
-    let mut cursor = Cursor::new(json);
-    let mut odd_keys = Vec::new();
-    cursor.value(MAX_DEPTH, &mut |start, end| odd_keys.push((start, end)))?;
-    cursor.end()?;
-    if odd_keys.is_empty() {
-        return Ok(json.into());
-    }
-    let mut standard = Vec::with_capacity(json.len() + odd_keys.len() * KEY_GROWTH);
+    let mut standard = Vec::new();
     let mut copied = 0;
-    for (start, end) in odd_keys {
+    let mut cursor = Cursor::new(json)?;
+    cursor.value(MAX_DEPTH, &mut |start, end| {
         standard.extend_from_slice(&json[copied..start]);
         standard.push(b'"');
         text::write_escaped(&mut standard, text::checked(&json[start..end]));
         standard.push(b'"');
         copied = end;
+    })?;
+    cursor.end()?;
+    if copied == 0 {
+        return Ok(json.into());
     }
     standard.extend_from_slice(&json[copied..]);
     Ok(standard.into())
 }
-
-/// Room for the quotes of a key, and for the escapes that an object with three names needs.
-const KEY_GROWTH: usize = 16;

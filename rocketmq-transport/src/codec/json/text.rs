@@ -4,32 +4,22 @@ use std::borrow::Cow;
 
 /// Writes `text` with everything escaped that the brokers' JSON library escapes: quotes, backslashes, control
 /// characters and U+007F. All else is written as it is.
+#[inline]
 pub(super) fn write_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
         let (plain, special) = rest.split_at(plain_run(rest));
         out.extend_from_slice(plain);
         let Some((&byte, behind)) = special.split_first() else { return };
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
-            }
-        }
+        write_escape(out, byte);
         rest = behind;
     }
 }
 
 /// How many bytes [`write_escaped`] adds to those of `text` at most.
+#[inline]
 pub(in crate::codec) fn extra(text: &str) -> usize {
-    // A sum per block of 255 fits a byte, so that the count runs over many bytes at a time.
-    let special =
-        |block: &[u8]| usize::from(block.iter().map(|&byte| u8::from(is_special(byte))).sum::<u8>());
-    MAX_ADDED * text.as_bytes().chunks(255).map(special).sum::<usize>()
+    MAX_ADDED * text.bytes().map(|byte| usize::from(is_special(byte))).sum::<usize>()
 }
 
 /// The text of the inside of a checked string.
@@ -56,33 +46,28 @@ pub(super) fn checked(raw: &[u8]) -> &str {
 }
 
 /// The length of the run of bytes at the start of `bytes` that neither reading nor writing a string stops at.
+///
+/// Byte by byte through a table: the runs of a header are short, and looking at a word at a time was slower.
+#[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(&word) = bytes[at..].first_chunk() {
-        let marks = special_marks(u64::from_le_bytes(word));
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
+    bytes.iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len())
+}
+
+fn is_special(byte: u8) -> bool {
+    SPECIAL[usize::from(byte)]
+}
+
+fn write_escape(out: &mut Vec<u8>, special: u8) {
+    match special {
+        b'"' | b'\\' => out.extend_from_slice(&[b'\\', special]),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            let (high, low) = (usize::from(special >> 4), usize::from(special & 15));
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
         }
-        at += size_of::<u64>();
     }
-    at + bytes[at..].iter().take_while(|&&byte| !is_special(byte)).count()
-}
-
-/// Marks the high bit of each byte of `word` that is special; bytes above the lowest mark may be marked though
-/// they are not.
-const fn special_marks(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const fn below(word: u64, bound: u8) -> u64 {
-        word.wrapping_sub(ONES * bound as u64) & !word
-    }
-    const fn equal(word: u64, byte: u8) -> u64 {
-        below(word ^ (ONES * byte as u64), 1)
-    }
-    (below(word, 0x20) | equal(word, b'"') | equal(word, b'\\') | equal(word, 0x7f)) & (ONES << 7)
-}
-
-const fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\' || byte == 0x7f
 }
 
 /// The character of the checked escape that follows a backslash, and the length of the escape.
@@ -110,6 +95,19 @@ fn read_unicode(escape: &str) -> (char, usize) {
     (character, if character.len_utf16() == 2 { 11 } else { 5 })
 }
 
+/// Control characters, quotes, backslashes and U+007F.
+static SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special[0x7f] = true;
+    special
+};
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// The longest escape has six bytes.
 const MAX_ADDED: usize = 5;

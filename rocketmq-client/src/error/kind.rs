@@ -1,0 +1,87 @@
+//! What ended an attempt or a send.
+
+use std::{error::Error, sync::Arc};
+
+use rocketmq_transport::{Certainty, Code, FieldError, Refusal, TransportError};
+
+use crate::{message::MessageError, queue::MessageQueue, routes::RouteError};
+
+/// What ended an attempt or a send.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendErrorKind {
+    /// The message breaks a rule; nothing was sent.
+    #[error(transparent)]
+    InvalidMessage(MessageError),
+    /// The budget was used up before an attempt could begin.
+    #[error("deadline expired")]
+    DeadlineExpired,
+    /// No route to the topic was found.
+    #[error("{}{}", .0.kind(), .0.listed())]
+    Route(RouteError),
+    /// The queue asked for is not among those of the topic that can be written.
+    #[error("no such queue: {0}")]
+    NoSuchQueue(MessageQueue),
+    /// The limit of bytes that are kept for a repetition was reached; nothing was sent.
+    #[error(transparent)]
+    QueueSaturated(Refusal),
+    /// The broker answered that it failed.
+    #[error("the broker answered {code}{}{remark}", if remark.is_empty() { "" } else { ": " })]
+    Answer {
+        /// The status.
+        code: Code,
+        /// The broker's text, shortened.
+        remark: Arc<str>,
+    },
+    /// The broker answered that it has stored the message, but not where, or not in a form we can read.
+    #[error("unreadable answer: {0}")]
+    UnreadableAnswer(FieldError),
+    /// The transport failed; the error has its own kind, stage and certainty.
+    #[error("{}", .0.kind())]
+    Transport(TransportError),
+    /// The producer was shut down.
+    #[error("the producer was shut down")]
+    Closed,
+}
+
+impl SendErrorKind {
+    /// The stable identifier of the kind; that of the transport where the transport failed.
+    #[must_use]
+    pub fn code_id(&self) -> &'static str {
+        match self {
+            Self::InvalidMessage(_) => "RMQ-C01",
+            Self::DeadlineExpired => "RMQ-C02",
+            Self::Route(error) => error.code_id(),
+            Self::NoSuchQueue(_) => "RMQ-C06",
+            Self::QueueSaturated(_) => "RMQ-C07",
+            Self::Answer { .. } => "RMQ-C08",
+            Self::UnreadableAnswer(_) => "RMQ-C09",
+            Self::Transport(error) => error.code_id(),
+            Self::Closed => "RMQ-C10",
+        }
+    }
+
+    /// The certainty of a send that this ended before its first attempt.
+    pub(super) const fn certainty(&self) -> Certainty {
+        match self {
+            Self::InvalidMessage(_) | Self::QueueSaturated(_) | Self::NoSuchQueue(_) => Certainty::Refused,
+            Self::DeadlineExpired | Self::Route(_) | Self::Closed => Certainty::NotSent,
+            // Only attempts end so, and they carry their own certainty.
+            Self::Answer { .. } | Self::UnreadableAnswer(_) | Self::Transport(_) => Certainty::Unknown,
+        }
+    }
+
+    pub(crate) fn cause(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Route(error) => error.source(),
+            Self::Transport(error) => error.source(),
+            Self::InvalidMessage(_)
+            | Self::UnreadableAnswer(_)
+            | Self::DeadlineExpired
+            | Self::NoSuchQueue(_)
+            | Self::QueueSaturated(_)
+            | Self::Answer { .. }
+            | Self::Closed => None,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The id a client gives each message (`MessageClientIDSetter`).
+
+use std::{
+    fmt::Write,
+    net::{IpAddr, Ipv4Addr},
+    sync::atomic::{AtomicU16, Ordering},
+    time::{Duration, Instant},
+};
+
+/// Makes ids that no other client makes: 32 hexadecimal digits of address, process, generator, time and
+/// counter, in the form that Java's tools can take apart.
+#[derive(Debug)]
+pub(crate) struct UniqueKeys {
+    /// Address (4 bytes), process id (2), and what tells generators of one process apart (4).
+    prefix: [u8; 10],
+    /// The time since the Unix epoch at `started`; from there on the clock is monotonic, so that a wall clock
+    /// that is set back makes no id twice.
+    origin: Duration,
+    started: Instant,
+    counter: AtomicU16,
+}
+
+impl UniqueKeys {
+    /// The length of an id.
+    pub(crate) const LENGTH: usize = 32;
+
+    /// A generator at `address`, told apart from others by `discriminator`, where `origin` has passed since
+    /// the Unix epoch.
+    pub(crate) fn new(address: IpAddr, discriminator: u32, origin: Duration) -> Self {
+        let address = match address {
+            IpAddr::V4(address) => address,
+            // The short form has room for four bytes only; the discriminator does the rest.
+            IpAddr::V6(address) => address.to_ipv4().unwrap_or(Ipv4Addr::LOCALHOST),
+        };
+        let mut prefix = [0; 10];
+        prefix[..4].copy_from_slice(&address.octets());
+        prefix[4..6].copy_from_slice(&std::process::id().to_be_bytes()[2..]);
+        prefix[6..].copy_from_slice(&discriminator.to_be_bytes());
+        Self { prefix, origin, started: Instant::now(), counter: AtomicU16::new(0) }
+    }
+
+    /// The next id.
+    pub(crate) fn next(&self) -> String {
+        // Relaxed: the counter orders nothing, each value is only taken once.
+        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+        let mut key = String::with_capacity(Self::LENGTH);
+        let bytes = self.prefix.into_iter().chain(self.time().to_be_bytes()).chain(count.to_be_bytes());
+        for byte in bytes {
+            write!(key, "{byte:02X}").expect("a string takes what it is given");
+        }
+        key
+    }
+
+    /// Milliseconds since the start of the month (UTC): below 2^32, and what Java's tools expect.
+    fn time(&self) -> u32 {
+        let now = self.origin + self.started.elapsed();
+        let days = now.as_secs() / SECONDS_A_DAY;
+        let since_month = now - Duration::from_secs((days - day_of_month(days)) * SECONDS_A_DAY);
+        u32::try_from(since_month.as_millis()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The day of the month, from 0, of the `days`-th day since the Unix epoch (proleptic Gregorian calendar).
+const fn day_of_month(days: u64) -> u64 {
+    // Counted from 1 March of year 0, leap days are the last of their year, and months follow a line.
+    let day_of_era = (days + DAYS_TO_EPOCH) % DAYS_AN_ERA;
+    let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    day_of_year - (153 * month + 2) / 5
+}
+
+const SECONDS_A_DAY: u64 = 86_400;
+/// Days from 1 March of year 0 to the Unix epoch.
+const DAYS_TO_EPOCH: u64 = 719_468;
+/// Days in 400 years.
+const DAYS_AN_ERA: u64 = 146_097;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn days_of_the_month_follow_the_calendar() {
+        let mut day = 0;
+        for year in 1970u64..2500 {
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            for length in [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+                for expected in 0..length {
+                    assert_eq!(day_of_month(day), expected, "day {day} in {year}");
+                    day += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_32_digits_of_address_process_generator_time_and_counter() {
+        // 2 January 1970, 00:00:05.
+        let origin = Duration::from_secs(SECONDS_A_DAY + 5);
+        let keys = UniqueKeys::new(Ipv4Addr::new(10, 0, 0, 1).into(), 0xABCD_1234, origin);
+        let key = keys.next();
+        assert_eq!(key.len(), UniqueKeys::LENGTH);
+        assert_eq!((&key[..8], &key[12..20], &key[28..]), ("0A000001", "ABCD1234", "0000"));
+        assert_eq!(u16::from_str_radix(&key[8..12], 16).ok(), Some(std::process::id() as u16));
+        let time = u32::from_str_radix(&key[20..28], 16).unwrap();
+        assert!(time >= 86_405_000);
+        assert_eq!(&keys.next()[28..], "0001");
+    }
+
+    #[test]
+    fn ids_of_two_generators_and_of_many_threads_differ() {
+        let make = |discriminator| UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), discriminator, Duration::ZERO);
+        let (first, second) = (make(1), make(2));
+        let ids = std::thread::scope(|scope| {
+            let threads: Vec<_> = [&first, &first, &second]
+                .map(|keys| scope.spawn(|| (0..1_000).map(|_| keys.next()).collect::<Vec<_>>()))
+                .into();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<HashSet<_>>()
+        });
+        assert_eq!(ids.len(), 3_000);
+    }
+}

@@ -1,0 +1,170 @@
+//! What a send waits for: a broker's answer, or only the socket.
+
+use std::{future::Future, time::Duration};
+
+use rocketmq_transport::{
+    CallOptions, Certainty, Command, Completed, Opaque, Peer, PendingRequestOwner, Request, Stage,
+    StageClock, Transport, TransportError, Written,
+};
+
+use crate::{
+    attempt::{Attempt, Failure},
+    error::SendErrorKind,
+    producer::{OnewayReceipt, SendReceipt},
+    protocol::send::{SendResponse, SendStatus},
+    queue::MessageQueue,
+    retry::{self, Answer, Decision, Duplicates},
+    routes::shortened,
+};
+
+/// A way to hand a message over.
+pub(in crate::producer) trait Delivery {
+    /// What is known once it was handed over.
+    type Done: Send;
+    /// What the sender is told then.
+    type Receipt;
+
+    /// Makes one request.
+    fn deliver(
+        transport: &Transport,
+        peer: &Peer,
+        request: Request<'_>,
+        options: CallOptions,
+    ) -> impl Future<Output = Ended<Self::Done>> + Send;
+
+    /// The receipt of a send that ended so.
+    fn receipt(done: Self::Done, sent: Sent) -> Self::Receipt;
+}
+
+/// How one request ended.
+pub(in crate::producer) struct Ended<T> {
+    pub(in crate::producer) outcome: Result<T, Failure>,
+    pub(in crate::producer) clock: StageClock,
+    pub(in crate::producer) carrier: Option<(PendingRequestOwner, Opaque)>,
+    pub(in crate::producer) stage: Stage,
+}
+
+/// What is known of every send that succeeded.
+pub(in crate::producer) struct Sent {
+    pub(in crate::producer) message_id: String,
+    pub(in crate::producer) queue: MessageQueue,
+    pub(in crate::producer) attempts: Vec<Attempt>,
+    pub(in crate::producer) clock: StageClock,
+    pub(in crate::producer) budget: Duration,
+}
+
+/// The broker answers that it has stored the message.
+pub(in crate::producer) struct Acknowledged;
+
+impl Delivery for Acknowledged {
+    type Done = (SendStatus, SendResponse);
+    type Receipt = SendReceipt;
+
+    async fn deliver(
+        transport: &Transport,
+        peer: &Peer,
+        request: Request<'_>,
+        options: CallOptions,
+    ) -> Ended<Self::Done> {
+        match transport.call(peer, request, options).await {
+            Ok(Completed { response, clock, generation, opaque, .. }) => Ended {
+                outcome: read(&response),
+                clock,
+                carrier: Some((generation, opaque)),
+                stage: Stage::AwaitingResponse,
+            },
+            Err(error) => Ended::failed(error),
+        }
+    }
+
+    fn receipt((status, response): Self::Done, sent: Sent) -> SendReceipt {
+        SendReceipt {
+            status,
+            message_id: sent.message_id,
+            offset_message_id: response.offset_message_id,
+            queue: sent.queue.with_id(response.queue_id),
+            queue_offset: response.queue_offset,
+            attempts: sent.attempts,
+            clock: sent.clock,
+            budget: sent.budget,
+        }
+    }
+}
+
+/// A socket has accepted the last byte.
+pub(in crate::producer) struct Oneway;
+
+impl Delivery for Oneway {
+    type Done = ();
+    type Receipt = OnewayReceipt;
+
+    async fn deliver(
+        transport: &Transport,
+        peer: &Peer,
+        request: Request<'_>,
+        options: CallOptions,
+    ) -> Ended<()> {
+        match transport.oneway(peer, request, options).await {
+            Ok(Written { clock, generation, opaque, .. }) => {
+                Ended { outcome: Ok(()), clock, carrier: Some((generation, opaque)), stage: Stage::Writing }
+            }
+            Err(error) => Ended::failed(error),
+        }
+    }
+
+    fn receipt((): (), sent: Sent) -> OnewayReceipt {
+        OnewayReceipt {
+            message_id: sent.message_id,
+            queue: sent.queue,
+            attempts: sent.attempts,
+            clock: sent.clock,
+            budget: sent.budget,
+        }
+    }
+}
+
+impl<T> Ended<T> {
+    fn failed(error: TransportError) -> Self {
+        Self {
+            clock: *error.stage_clock(),
+            carrier: error.generation().zip(error.opaque()),
+            stage: error.stage(),
+            outcome: Err(Failure { certainty: error.certainty(), kind: SendErrorKind::Transport(error) }),
+        }
+    }
+}
+
+/// What comes after `failure`.
+pub(in crate::producer) fn decision(failure: &Failure, duplicates: Duplicates) -> Decision {
+    match &failure.kind {
+        SendErrorKind::Transport(error) => retry::after_failure(error.kind(), failure.certainty, duplicates),
+        SendErrorKind::Answer { code, remark } => retry::after_answer(Answer::of(*code, remark), duplicates),
+        // The broker says that it has the message, so that another attempt would surely store it twice; the
+        // others end no attempt.
+        SendErrorKind::UnreadableAnswer(_)
+        | SendErrorKind::InvalidMessage(_)
+        | SendErrorKind::DeadlineExpired
+        | SendErrorKind::Route(_)
+        | SendErrorKind::NoSuchQueue(_)
+        | SendErrorKind::QueueSaturated(_)
+        | SendErrorKind::Closed => Decision::Stop,
+    }
+}
+
+/// What a broker's answer says.
+fn read(response: &Command) -> Result<(SendStatus, SendResponse), Failure> {
+    let remark = response.remark().unwrap_or_default();
+    let (code, remark) = (response.code(), shortened(&remark));
+    let refused =
+        |certainty| Failure { kind: SendErrorKind::Answer { code, remark: remark.into() }, certainty };
+    match Answer::of(code, remark) {
+        Answer::Stored(status) => {
+            SendResponse::decode(response).map(|stored| (status, stored)).map_err(|error| Failure {
+                kind: SendErrorKind::UnreadableAnswer(error),
+                certainty: Certainty::Unknown,
+            })
+        }
+        Answer::Declined | Answer::Rejected => Err(refused(Certainty::Refused)),
+        Answer::Doubtful => Err(refused(Certainty::Unknown)),
+    }
+}

@@ -1,0 +1,14 @@
+//! What brokers and name servers understand: codes, typed headers and bodies.
+//!
+//! Each is usable from both sides. What only the answering side needs is compiled with the feature
+//! `embedded-broker` and in tests.
+
+pub(crate) mod code;
+pub(crate) mod heartbeat;
+pub(crate) mod route;
+pub(crate) mod send;
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) mod topic;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! The command line as its users see it: the built program, its output and its exit codes.
+
+mod broker;
+mod interrupt;
+mod peer;
+mod produce;
+mod report;
+mod run;
+mod usage;

@@ -1,0 +1,84 @@
+//! Whatever we write reads as it was written.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use proptest::{collection::vec, option, prelude::*};
+
+use super::*;
+use crate::command::{Code, Opaque, Response};
+
+/// Any text, with the characters that matter to an encoding more often than by chance.
+fn text() -> impl Strategy<Value = String> {
+    let special = prop::sample::select(
+        "\0\u{1}\u{2}\u{1f}\"\\/\n\r\t\u{7f}\u{80}\u{2028}\u{ffff}🚀標".chars().collect::<Vec<_>>(),
+    );
+    vec(prop_oneof![any::<char>(), special, prop::char::range(' ', '~')], 0..40)
+        .prop_map(|characters| characters.into_iter().collect())
+}
+
+fn name() -> impl Strategy<Value = String> {
+    text().prop_filter("a name has at least one byte", |name| !name.is_empty())
+}
+
+fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
+    text.map(Cow::into_owned)
+}
+
+fn integer() -> impl Strategy<Value = i32> {
+    prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX), Just(0), Just(-1)]
+}
+
+proptest! {
+    #[test]
+    fn a_response_reads_as_it_was_written(
+        pairs in vec((name(), text()), 0..30),
+        remark in option::of(text()),
+        (code, opaque, version) in (integer(), integer(), any::<i16>()),
+        body in vec(any::<u8>(), 0..100),
+        binary in any::<bool>(),
+    ) {
+        let encoding = if binary { HeaderEncoding::Binary } else { HeaderEncoding::Json };
+        let response = Response {
+            code: Code(code),
+            remark: remark.clone().map(Into::into),
+            header: Box::new(Pairs(pairs.clone())),
+            body: Bytes::from(body.clone()),
+        };
+        let options = EncodeOptions { encoding, version };
+        let command = decode(&response.encode(Opaque(opaque), options, &FrameLimits::default())?)?;
+
+        prop_assert_eq!((command.code(), command.opaque(), command.flag()), (Code(code), Opaque(opaque), 1));
+        prop_assert_eq!(command.version(), i32::from(version));
+        prop_assert_eq!(owned(command.language()), Some("RUST".to_owned()));
+        prop_assert_eq!(owned(command.remark()), remark.filter(|remark| !remark.is_empty()));
+        prop_assert_eq!(command.body(), &body[..]);
+        let sent = pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect::<Vec<_>>();
+        prop_assert_eq!(&fields(&command), &sent);
+        for (name, _) in &sent {
+            let last = sent.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+            prop_assert_eq!(owned(command.field(name)), last);
+        }
+    }
+
+    #[test]
+    fn the_bound_is_never_too_low(pairs in vec((name(), text()), 0..20), remark in option::of(text())) {
+        let header = Pairs(pairs);
+        for encoding in ENCODINGS {
+            let outgoing = Outgoing {
+                code: Code(10),
+                opaque: Opaque(i32::MIN),
+                flag: i32::MIN,
+                version: i16::MIN,
+                remark: remark.as_deref(),
+                header: &header,
+                signature: &[],
+                body_len: 0,
+                encoding,
+            };
+            let head = outgoing.encode_head(&FrameLimits::default())?;
+            prop_assert!(head.len() <= outgoing.head_bound());
+            prop_assert_eq!(head.capacity(), outgoing.head_bound());
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! A future that is dropped: the same end as a deadline in the same stage.

@@ -1,0 +1,1 @@
+//! Answers that come too late, or that nobody asked for.

@@ -1,0 +1,14 @@
+//! One request, one deadline: where each request stops, what may be assumed of the peer, and that nobody else is
+//! hurt, with the peer's own count as the witness.
+//!
+//! Time is paused and pipes are in memory, but for `sockets`, where the socket is the point.
+
+mod admission;
+mod deadline;
+mod dropped;
+mod late;
+mod queued;
+mod retiring;
+mod support;
+mod waiting;
+mod writing;

@@ -1,0 +1,1 @@
+//! When a connection takes no more requests.

@@ -1,0 +1,20 @@
+//! The real Apache RocketMQ on loopback: fetched with Maven, started with a fresh store, read back with its
+//! own Java consumer, and gone when the test is.
+//!
+//! The harness speaks to it with a few lines of its own, not with the crates under test.
+
+mod cluster;
+mod distribution;
+mod dump;
+mod error;
+mod jvm;
+mod node;
+mod process;
+mod rpc;
+mod run_folder;
+mod wait;
+
+pub use cluster::{Cluster, ClusterSpec};
+pub use dump::Dumped;
+pub use error::HarnessError;
+pub use node::BrokerSpec;
