@@ -1,8 +1,10 @@
 //! Records on a budget of their own, for the tests of record, lane and table.
 
+use bytes::Bytes;
+
 use super::*;
 use crate::{
-    Code, EncodeOptions, FrameLimits, Limit, Response,
+    Class, Code, EncodeOptions, FrameLimits, Limit, RequestDeadline, Response,
     budget::{Ask, BudgetTree, Limits, PeerBudget},
     decode_frame,
     sync::Arc,

@@ -10,7 +10,7 @@ use super::{
     fixture::{FRAME, Fixture, OVERHEAD, offered, outcome, response},
     *,
 };
-use crate::{stage::certainty, sync::Arc};
+use crate::{RequestDeadline, stage::certainty, sync::Arc};
 
 /// What the caller is told, if anything: `answered`, `written`, or the failure.
 fn told(record: &RequestRecord) -> String {

@@ -1,0 +1,159 @@
+//! What a request is asked with, and what its transitions are told and tell.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::{Class, Command, Permit, RequestDeadline, Stage, TransportErrorKind, stage::FrameFate};
+
+/// An encoded request: header and body, and the permit for their bytes.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) head: Vec<u8>,
+    pub(crate) body: Bytes,
+    /// Given back when the frame is dropped: at withdrawal, or when the writer has let go of it.
+    pub(crate) bytes: Permit,
+}
+
+impl Frame {
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
+/// Whether a response is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Call,
+    Oneway,
+}
+
+/// What a request was asked with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) class: Class,
+    pub(crate) kind: Kind,
+    pub(crate) deadline: RequestDeadline,
+    /// A request that has not started by then never does.
+    pub(crate) start_by: Option<Instant>,
+    /// How long the peer holds the response back on purpose.
+    pub(crate) suspend: Duration,
+}
+
+impl Terms {
+    /// The instant at which a request that has not started ends.
+    pub(crate) fn start_limit(&self) -> Option<Instant> {
+        match (self.start_by, self.deadline.at()) {
+            (Some(start_by), Some(at)) => Some(start_by.min(at)),
+            (start_by, at) => start_by.or(at),
+        }
+    }
+
+    /// When the peer's silence may be judged by a request whose last byte was accepted at `written`; `None`
+    /// means never.
+    pub(crate) fn judge_at(&self, written: Instant, min_silence: Duration) -> Option<Instant> {
+        let silent = written.checked_add(self.suspend)?.checked_add(min_silence)?;
+        Some(silent.max(self.deadline.at()?))
+    }
+
+    /// Why a request that has not started at `now` never will, if so.
+    pub(crate) fn late_start(&self, now: Instant) -> Option<TransportErrorKind> {
+        if self.deadline.is_expired(now) {
+            Some(TransportErrorKind::DeadlineExpired)
+        } else if self.start_by.is_some_and(|start_by| start_by <= now) {
+            Some(TransportErrorKind::NotStarted)
+        } else {
+            None
+        }
+    }
+}
+
+/// What ends a request from outside, other than a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its deadline has come.
+    Deadline,
+    /// Its start-by instant has come; a request that has started goes on.
+    StartBy,
+    /// Its caller has gone.
+    Drop,
+}
+
+/// How a request ended, for its caller.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Answered(Command),
+    /// A one-way request's last byte was accepted.
+    Written,
+    Failed {
+        kind: TransportErrorKind,
+        stage: Stage,
+        fate: FrameFate,
+    },
+}
+
+/// What ending a request from outside came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Not one byte of it will reach the socket: out of lane and table with it.
+    Withdrawn,
+    /// Its tombstone stays in the table; the peer may be judged by it once its frame is written.
+    Buried { written: Option<Instant> },
+    /// Out of the table with it; it leaves no tombstone.
+    Removed,
+    /// It is offered: the writer decides, and wakes the caller.
+    Noted,
+    /// It had ended, or has started where only the start was limited.
+    Nothing,
+}
+
+/// What the writer finds when it wants to offer a frame.
+#[derive(Debug)]
+pub(crate) enum Offer {
+    /// The frame, which goes back with [`RequestRecord::settle`].
+    Frame(Frame),
+    /// Nothing to write; take it out of lane and table.
+    Gone,
+}
+
+/// How much of an offered frame the socket accepted.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Nothing; the frame goes back.
+    Nothing(Frame),
+    /// Some bytes, not all; the writer keeps the frame and finishes it.
+    Some,
+    /// All of it.
+    All,
+}
+
+/// What an offered or written frame came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Back in its place.
+    Queued,
+    /// Withdrawn while offered: out of lane and table with it.
+    Withdrawn,
+    /// Started; its caller waits.
+    Started,
+    /// Started, and done: answered, or one-way and written. Out of the table with it.
+    Finished,
+    /// Started, and ended without a tombstone: out of the table with it.
+    Removed,
+    /// Started, and its caller has gone: its tombstone stays in the table.
+    Buried { written: Option<Instant> },
+}
+
+/// What a response came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It ended the request: out of the table with it.
+    Completed,
+    /// The frame is offered; the writer decides.
+    Noted,
+    /// Nobody waits for it any more: out of the table with it.
+    Late { by: Duration },
+    /// The request has not left, takes no response, or has had one: nothing changes.
+    Unsolicited,
+}
