@@ -32,7 +32,7 @@ fn tend(channel: &Shared, now: Instant) -> Option<Instant> {
     let mut draining = Vec::new();
     for connection in &open {
         let horizon = now.checked_sub(channel.config.late_window);
-        let oldest = connection.link.table.forget_before(horizon);
+        let oldest = connection.link.table.forget_until(horizon);
         due.consider(oldest.and_then(|made| made.checked_add(channel.config.late_window)));
         match connection.link.table.phase() {
             Phase::Accepting => watch(connection, channel, now, &mut due),

@@ -265,14 +265,14 @@ impl GenerationTable {
         due
     }
 
-    /// Forgets tombstones from before `horizon`, and says when the oldest that is left was made.
-    pub(crate) fn forget_before(&self, horizon: Option<Instant>) -> Option<Instant> {
+    /// Forgets tombstones that were made at `horizon` or before, and says when the oldest that is left was made.
+    pub(crate) fn forget_until(&self, horizon: Option<Instant>) -> Option<Instant> {
         let mut forgotten = Vec::new();
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         while let Some(&(made, opaque)) = inner.graves.front() {
             let buried = inner.entries.get(&opaque).is_some_and(|entry| entry.grave != Grave::None);
-            if buried && horizon.is_none_or(|horizon| made >= horizon) {
+            if buried && horizon.is_none_or(|horizon| made > horizon) {
                 return Some(made);
             }
             inner.graves.pop_front();

@@ -174,6 +174,19 @@ async fn requests_queued_on_a_retired_connection_are_still_written_and_answered_
     assert_only_tombstones(&client, 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_is_gone_at_the_very_end_of_its_window() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    client.call(ask(ms(100))).fails().await;
+    peer.expect().await;
+    pass(ms(59_999)).await;
+    assert_only_tombstones(&client, 1);
+    pass(ms(1)).await;
+    assert_idle(&client);
+    peer.expect_end().await;
+}
+
 /// A connection that is retired, with one request in flight that waits for a minute and one tombstone.
 async fn retired_with_a_waiter(
     client: &Client,

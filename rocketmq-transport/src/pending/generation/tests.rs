@@ -231,15 +231,15 @@ fn a_burial_that_comes_second_takes_no_judgement_back() {
 }
 
 #[test]
-fn tombstones_older_than_the_horizon_are_forgotten_and_the_oldest_left_is_told() {
+fn tombstones_from_the_horizon_or_before_are_forgotten_and_the_oldest_left_is_told() {
     let bench = Bench::new();
     let _records = [bench.buried(20, 9_000), bench.buried(40, 9_000), bench.buried(60, 9_000)];
     let waiting = bench.written();
-    assert_eq!(bench.table.forget_before(None), Some(bench.at(20)));
-    assert_eq!(bench.table.forget_before(Some(bench.at(20))), Some(bench.at(20)));
-    assert_eq!(bench.table.forget_before(Some(bench.at(41))), Some(bench.at(60)));
+    assert_eq!(bench.table.forget_until(None), Some(bench.at(20)));
+    assert_eq!(bench.table.forget_until(Some(bench.at(19))), Some(bench.at(20)));
+    assert_eq!(bench.table.forget_until(Some(bench.at(40))), Some(bench.at(60)));
     assert_eq!(bench.tally(), [1, 1, 0, 3]);
-    assert_eq!(bench.table.forget_before(Some(bench.at(99))), None);
+    assert_eq!(bench.table.forget_until(Some(bench.at(99))), None);
     assert_eq!((bench.tally(), bench.graves()), ([1, 0, 0, 3], 0));
     assert_eq!(bench.answer(waiting.opaque.0, 100), Completion::Completed { vacancy: Vacancy::None });
 }
@@ -248,7 +248,7 @@ fn tombstones_older_than_the_horizon_are_forgotten_and_the_oldest_left_is_told()
 fn a_forgotten_tombstone_is_judged_no_more() {
     let bench = Bench::new();
     let record = bench.buried(20, 9_000);
-    bench.table.forget_before(Some(bench.at(21)));
+    bench.table.forget_until(Some(bench.at(20)));
     assert!(!bench.table.take_due(bench.at(9_000)));
     assert_eq!(bench.answer(record.opaque.0, 9_000), Completion::Unsolicited { ever_used: true });
 }
