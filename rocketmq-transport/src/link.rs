@@ -15,7 +15,7 @@ use crate::{
     Command, Completion, PendingRequestOwner, PendingRequestTable, RetirePolicy, RetireReason,
     TransportConfig,
     lane::Lanes,
-    pending::{Exit, GenerationTable, Vacancy},
+    pending::{Exit, GenerationTable, Phase, Vacancy},
     request::{Delivery, End, Ending, RequestRecord, Settled},
 };
 
@@ -101,7 +101,13 @@ impl Link {
         match self.pending.complete(self.owner(), response, now) {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}
-            Completion::Late { by } => self.note_late(opaque, by),
+            Completion::Late { by } => {
+                self.note_late(opaque, by);
+                if self.table.phase() != Phase::Accepting {
+                    // It may have been the last thing that a retired generation remembered.
+                    self.attention.call();
+                }
+            }
             Completion::Unsolicited { ever_used } => self.note_unsolicited(opaque, ever_used),
             Completion::ForeignOwner => tracing::warn!(opaque, "response for a foreign owner"),
         }

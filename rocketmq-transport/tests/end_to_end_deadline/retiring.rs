@@ -175,6 +175,22 @@ async fn requests_queued_on_a_retired_connection_are_still_written_and_answered_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_retired_connection_closes_with_its_last_late_answer() {
+    let (client, mut network) = scene_with(on_timeout(), ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let call = client.call(ask(ms(100)));
+    let request = peer.expect().await;
+    call.fails().await;
+    peer.expect_nothing().await;
+    pass(SECOND).await;
+    peer.respond(&request).await;
+    let answered = Instant::now();
+    peer.expect_end().await;
+    assert_eq!((answered.elapsed(), client.usage().late), (ms(0), 1));
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tombstone_is_gone_at_the_very_end_of_its_window() {
     let (client, mut network) = scene(ROOMY);
     let mut peer = connected(&client, &mut network).await;
