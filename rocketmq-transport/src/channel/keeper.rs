@@ -52,16 +52,18 @@ fn tend(channel: &Shared, now: Instant) -> Option<Instant> {
 fn watch(connection: &Connection, channel: &Shared, now: Instant, due: &mut Earliest) {
     let (link, config) = (&connection.link, &channel.config);
     if let Some(judge_at) = link.table.judge_at() {
+        let found_empty = link.pulse.found_empty();
         if now < judge_at {
             due.consider(Some(judge_at));
-        } else if link.pulse.found_empty() < judge_at {
+        } else if found_empty < judge_at {
             // A process of ours that stalled is not the peer's silence: first the reader has to have found the
             // socket empty. It calls when it has.
             link.pulse.look.notify_one();
         } else {
-            if link.table.take_due(now) {
-                let heard = link.pulse.last_response();
-                if heard.is_none_or(|heard| now.saturating_duration_since(heard) >= config.min_silence) {
+            if let Some(judged_at) = link.table.take_due(found_empty) {
+                // However late we come to ask: what counts is what had been heard when the peer was due.
+                let silent_since = judged_at.checked_sub(config.min_silence);
+                if link.pulse.last_response().is_none_or(|heard| Some(heard) <= silent_since) {
                     link.retire(RetireReason::Silence, now);
                 }
             }

@@ -244,18 +244,18 @@ impl GenerationTable {
         self.inner.lock().tally.unsolicited += 1;
     }
 
-    /// Whether a tombstone is due at `now` by which the peer is to be judged; none is asked twice.
-    pub(crate) fn take_due(&self, now: Instant) -> bool {
+    /// When the peer was last due to be judged by a tombstone, up to `until`; none is asked twice.
+    pub(crate) fn take_due(&self, until: Instant) -> Option<Instant> {
         let mut inner = self.inner.lock();
-        if inner.judge_at.is_none_or(|at| at > now) {
-            return false;
+        if inner.judge_at.is_none_or(|at| at > until) {
+            return None;
         }
-        let (mut due, mut next) = (false, None::<Instant>);
+        let (mut due, mut next) = (None::<Instant>, None::<Instant>);
         for entry in inner.entries.values_mut() {
             match entry.grave {
-                Grave::JudgedAt(at) if at <= now => {
+                Grave::JudgedAt(at) if at <= until => {
                     entry.grave = Grave::Quiet;
-                    due = true;
+                    due = due.max(Some(at));
                 }
                 Grave::JudgedAt(at) => next = Some(next.map_or(at, |next| next.min(at))),
                 Grave::None | Grave::Quiet => {}

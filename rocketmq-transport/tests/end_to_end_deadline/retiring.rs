@@ -108,6 +108,40 @@ async fn one_answer_to_anybody_within_the_last_second_speaks_for_the_peer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stall_of_ours_after_the_peer_was_heard_is_not_its_silence() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    pass(5 * SECOND).await;
+    let unanswered = client.call(ask(ms(100)));
+    peer.expect().await;
+    unanswered.fails().await;
+    pass(ms(400)).await;
+    exchange(&client, &mut peer).await;
+    // Nothing of ours runs at the instant of the judgement, nor for long after it.
+    pass(50 * SECOND).await;
+    exchange(&client, &mut peer).await;
+    assert_eq!(network.dials(), 1);
+    assert_only_tombstones(&client, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_waits_in_the_socket_while_we_stall_speaks_for_the_peer() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    pass(5 * SECOND).await;
+    let unanswered = client.call(ask(ms(100)));
+    let request = peer.expect().await;
+    unanswered.fails().await;
+    peer.respond(&request).await;
+    // Reader and keeper wake at the same late instant.
+    tokio::time::advance(5 * SECOND).await;
+    settle().await;
+    exchange(&client, &mut peer).await;
+    assert_eq!((network.dials(), client.usage().late), (1, 1));
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_poll_is_judged_from_the_end_of_its_suspension() {
     let (client, mut network) = scene(ROOMY);
     let mut peer = connected(&client, &mut network).await;
