@@ -30,7 +30,7 @@ pub(crate) enum Cut {
     HalfClosedWriterFirst,
     /// Reads fail once what the peer had sent was read, and writes fail.
     Reset,
-    /// Writes fail; what the peer had sent can be read, and no end is in sight.
+    /// Writes fail; what the peer had sent can be read, but the runtime has not heard of it yet, and no end is in sight.
     WritesReset,
 }
 
@@ -65,6 +65,8 @@ struct State {
     left: Vec<u8>,
     reported: usize,
     incoming: VecDeque<u8>,
+    /// Whether the runtime learns only after the next read that there is something to read.
+    unheard: bool,
     /// How reads go on once nothing is left to read, and writes at once.
     reads: Side,
     writes: Side,
@@ -88,6 +90,7 @@ pub(crate) fn wire(reports: Reports, slices: Slices, allowance: usize) -> (Wire,
         left: Vec::new(),
         reported: 0,
         incoming: VecDeque::new(),
+        unheard: false,
         reads: Side::Open,
         writes: Side::Open,
         reader: None,
@@ -113,13 +116,15 @@ impl FarEnd {
                 state.allowance = usize::MAX;
             }
             Cut::Reset => (state.reads, state.writes) = (Side::Reset, Side::Reset),
-            Cut::WritesReset => state.writes = Side::Reset,
+            Cut::WritesReset => (state.writes, state.unheard) = (Side::Reset, true),
         }
-        let mut woken = [state.reader.take(), state.writer.take()];
+        let (reader, writer) = (state.reader.take(), state.writer.take());
         drop(state);
-        if matches!(cut, Cut::HalfClosedWriterFirst | Cut::WritesReset) {
-            woken.reverse();
-        }
+        let woken = match cut {
+            Cut::Closed | Cut::HalfClosed | Cut::Reset => [reader, writer],
+            Cut::HalfClosedWriterFirst => [writer, reader],
+            Cut::WritesReset => [writer, None],
+        };
         woken.into_iter().flatten().for_each(Waker::wake);
     }
 }
@@ -131,6 +136,10 @@ impl AsyncRead for Wire {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut state = lock(&self.0);
+        if std::mem::take(&mut state.unheard) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if state.incoming.is_empty() {
             return match state.reads {
                 Side::Open => {
