@@ -277,11 +277,30 @@ fn a_close_leaves_an_outcome_that_was_not_collected_and_forgets_a_tombstone() {
 fn the_caller_is_woken_by_whatever_ends_its_request() {
     type Case = (fn(&Fixture) -> Arc<RequestRecord>, fn(&RequestRecord, &Fixture));
     let cases: [Case; 6] = [
-        (|f| f.record(1, f.terms(1_000)), |record, f| drop(record.end(End::StartBy, f.at(20)))),
-        (|f| f.record(1, f.terms(1_000)), |record, f| drop(record.offer(f.at(1_000)))),
-        (|f| writing(f, oneway(f, 1_000)), |record, f| drop(record.finish(f.at(20)))),
-        (awaiting, |record, f| drop(record.respond(response(1), f.at(20)))),
-        (awaiting, |record, f| drop(record.end(End::Deadline, f.at(20)))),
+        (
+            |f| f.record(1, f.terms(1_000)),
+            |record, f| {
+                record.end(End::StartBy, f.at(20));
+            },
+        ),
+        (
+            |f| f.record(1, f.terms(1_000)),
+            |record, f| {
+                record.offer(f.at(1_000));
+            },
+        ),
+        (
+            |f| writing(f, oneway(f, 1_000)),
+            |record, f| {
+                record.finish(f.at(20));
+            },
+        ),
+        (awaiting, |record, f| {
+            record.respond(response(1), f.at(20));
+        }),
+        (awaiting, |record, f| {
+            record.end(End::Deadline, f.at(20));
+        }),
         (awaiting, |record, f| record.close(&lost(), f.at(20))),
     ];
     for (number, (make, end)) in cases.into_iter().enumerate() {

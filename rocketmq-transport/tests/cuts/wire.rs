@@ -28,6 +28,8 @@ pub(crate) enum Cut {
     HalfClosed,
     /// The same, but the writer goes on before the reader learns of it.
     HalfClosedWriterFirst,
+    /// The peer ends its own direction and reads nothing more.
+    HalfClosedAndStalled,
     /// Reads fail once what the peer had sent was read, and writes fail.
     Reset,
     /// Writes fail; what the peer had sent can be read, but the runtime has not heard of it yet, and no end is in sight.
@@ -36,8 +38,13 @@ pub(crate) enum Cut {
 
 impl Cut {
     /// Those that a client learns of even where it has nothing left to write.
-    pub(crate) const SEEN_BY_READS: [Self; 4] =
-        [Self::Closed, Self::HalfClosed, Self::HalfClosedWriterFirst, Self::Reset];
+    pub(crate) const SEEN_BY_READS: [Self; 5] = [
+        Self::Closed,
+        Self::HalfClosed,
+        Self::HalfClosedWriterFirst,
+        Self::HalfClosedAndStalled,
+        Self::Reset,
+    ];
 }
 
 /// What a write is shown: all of its slices, as sockets take them, or the first alone.
@@ -115,6 +122,7 @@ impl FarEnd {
                 state.reads = Side::Closed;
                 state.allowance = usize::MAX;
             }
+            Cut::HalfClosedAndStalled => state.reads = Side::Closed,
             Cut::Reset => (state.reads, state.writes) = (Side::Reset, Side::Reset),
             Cut::WritesReset => (state.writes, state.unheard) = (Side::Reset, true),
         }
@@ -123,6 +131,7 @@ impl FarEnd {
         let woken = match cut {
             Cut::Closed | Cut::HalfClosed | Cut::Reset => [reader, writer],
             Cut::HalfClosedWriterFirst => [writer, reader],
+            Cut::HalfClosedAndStalled => [reader, None],
             Cut::WritesReset => [writer, None],
         };
         woken.into_iter().flatten().for_each(Waker::wake);
