@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use rocketmq_transport::{Certainty, Opaque, Peer, PendingRequestOwner, Stage};
 
 use crate::{
-    error::{Causes, SendErrorKind},
+    error::{Explained, SendErrorKind},
     queue::MessageQueue,
     retry::AttemptPlan,
 };
@@ -102,7 +102,7 @@ impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.broker(), self.peer, self.stage)?;
         if let Some(Failure { kind, certainty }) = &self.failure {
-            write!(f, " {certainty} {} ({kind}{})", kind.code_id(), Causes(kind.cause()))?;
+            write!(f, " {certainty} {} ({})", kind.code_id(), Explained(kind))?;
         }
         write!(f, " {} ms", self.elapsed.as_millis())
     }

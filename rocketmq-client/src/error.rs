@@ -6,6 +6,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use rocketmq_transport::{Certainty, Stage, StageClock};
 
+pub(crate) use self::kind::Explained;
 pub use self::kind::SendErrorKind;
 use crate::attempt::{Attempt, Attempts};
 
@@ -47,10 +48,10 @@ impl SendError {
     /// How far the send got when it ended.
     #[must_use]
     pub fn stage(&self) -> Stage {
-        match (self.0.attempts.last(), self.kind()) {
-            (Some(last), _) => last.stage(),
-            (None, SendErrorKind::QueueSaturated(_)) => Stage::Admission,
-            (None, _) => Stage::Route,
+        match self.0.attempts.last() {
+            Some(last) => last.stage(),
+            None if matches!(self.kind(), SendErrorKind::QueueSaturated(_)) => Stage::Admission,
+            None => Stage::Route,
         }
     }
 
@@ -105,6 +106,9 @@ impl fmt::Display for SendError {
         match report.budget {
             Duration::MAX => f.write_str("no limit")?,
             budget => write!(f, "{} ms", budget.as_millis())?,
+        }
+        if let SendErrorKind::Route(error) = &report.kind {
+            write!(f, "{}", error.listed())?;
         }
         for (index, attempt) in report.attempts.list().iter().enumerate() {
             write!(f, "{} {attempt}", if index == 0 { "; attempts:" } else { "," })?;

@@ -6,7 +6,7 @@ use rocketmq_transport::{Stage, StageClock, TransportError};
 
 use crate::{
     attempt::Attempt,
-    error::{Causes, SendError},
+    error::{Causes, Explained, SendError, SendErrorKind},
     protocol::code,
 };
 
@@ -34,13 +34,13 @@ pub(crate) fn send(error: &SendError) {
         awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
         pause_ms = clock.paused().map(millis),
         bytes = error.bytes(),
+        last_heard_ms = last.and_then(last_heard).map(millis),
         broker = last.map(Attempt::broker),
         topic = error.topic(),
         queue_id = last.map(|attempt| attempt.queue().id()),
         attempt = last.map(Attempt::number),
-        "send failed: {}{}",
-        error.kind(),
-        Causes(error.kind().cause()),
+        "send failed: {}",
+        Explained(error.kind()),
     );
 }
 
@@ -65,10 +65,17 @@ pub(crate) fn request(error: &TransportError) {
         writing_ms = spent(clock, Stage::Writing),
         awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
         bytes = error.bytes(),
+        last_heard_ms = error.last_heard().map(millis),
         "request failed: {}{}",
         error.kind(),
         Causes(error.source()),
     );
+}
+
+/// How long before the end of `attempt` its peer was last heard.
+fn last_heard(attempt: &Attempt) -> Option<Duration> {
+    let SendErrorKind::Transport(error) = attempt.error()? else { return None };
+    error.last_heard()
 }
 
 fn spent(clock: &StageClock, stage: Stage) -> Option<u64> {

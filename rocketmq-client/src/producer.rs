@@ -7,6 +7,7 @@ mod sending;
 
 use std::{
     fmt,
+    num::NonZeroU32,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -103,8 +104,8 @@ pub struct SendOptions {
     pub queue: Option<MessageQueue>,
     /// Whether it may be repeated when its outcome is unknown. Default the producer's setting.
     pub duplicates: Option<Duplicates>,
-    /// How many requests it may make at most; 0 counts as 1. Default the producer's setting.
-    pub attempts: Option<u32>,
+    /// How many requests it may make at most. Default the producer's setting.
+    pub attempts: Option<NonZeroU32>,
 }
 
 /// Why a producer could not be started.

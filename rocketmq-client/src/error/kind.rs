@@ -1,10 +1,10 @@
 //! What ended an attempt or a send.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use rocketmq_transport::{Certainty, Code, FieldError, Refusal, TransportError};
 
-use crate::{message::MessageError, queue::MessageQueue, routes::RouteError};
+use crate::{error::Causes, message::MessageError, queue::MessageQueue, routes::RouteError};
 
 /// What ended an attempt or a send.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum SendErrorKind {
     #[error("deadline expired")]
     DeadlineExpired,
     /// No route to the topic was found.
-    #[error("{}{}", .0.kind(), .0.listed())]
+    #[error("{}", .0.kind())]
     Route(RouteError),
     /// The queue asked for is not among those of the topic that can be written.
     #[error("no such queue: {0}")]
@@ -71,7 +71,7 @@ impl SendErrorKind {
         }
     }
 
-    pub(crate) fn cause(&self) -> Option<&(dyn Error + 'static)> {
+    pub(super) fn cause(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Route(error) => error.source(),
             Self::Transport(error) => error.source(),
@@ -82,6 +82,18 @@ impl SendErrorKind {
             | Self::QueueSaturated(_)
             | Self::Answer { .. }
             | Self::Closed => None,
+        }
+    }
+}
+
+/// A kind with its causes, for lines and lists that no chain of sources continues.
+pub(crate) struct Explained<'a>(pub(crate) &'a SendErrorKind);
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            SendErrorKind::Route(error) => write!(f, "{}{}", error.kind(), error.listed()),
+            kind => write!(f, "{kind}{}", Causes(kind.cause())),
         }
     }
 }

@@ -83,7 +83,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how many requests a send may make at most. Default 3, at least 1.
+    /// Sets how many requests a send may make at most. Default 3, at least 1. A broker that could not be reached
+    /// a moment ago, so that the transport is still backing off from it, is passed over without being counted.
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self

@@ -5,6 +5,7 @@ mod delivery;
 use std::{
     borrow::Cow,
     marker::PhantomData,
+    num::NonZeroU32,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -66,7 +67,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
             queue: options.queue,
             deadline: options.deadline.unwrap_or_else(|| RequestDeadline::from(now, policy.timeout)),
             duplicates: options.duplicates.unwrap_or(policy.duplicates),
-            limit: options.attempts.unwrap_or(policy.attempts).max(1),
+            limit: options.attempts.map_or(policy.attempts, NonZeroU32::get),
             made: 0,
             attempts: Attempts::default(),
             tried: Tried::default(),
@@ -100,19 +101,18 @@ impl<'p, D: Delivery> Sending<'p, D> {
             };
             let Some(pick) = pick else { return Err(self.last_failure()) };
             self.pause(&pick).await?;
-            match self.attempt(&route, &pick, &prepared).await {
+            let decision = match self.attempt(&route, &pick, &prepared).await {
                 Ok(done) => {
                     let queue = self.queue_of(&pick);
                     return Ok(D::receipt(done, self.sent(prepared.message_id, queue)));
                 }
-                Err(Decision::Stop) => return Err(self.last_failure()),
-                Err(Decision::Next(again)) => {
-                    // A broker that is backing off was not asked at all.
-                    self.made += u32::from(!matches!(again, Again::AfterBackoff(_)));
-                    self.tried.note(&pick.broker.name, again, Instant::now(), &self.shared.policy.backoff);
-                    self.shared.routes.suspect(self.message.topic());
-                }
-            }
+                Err(decision) => decision,
+            };
+            self.shared.routes.suspect(self.message.topic());
+            let Decision::Next(again) = decision else { return Err(self.last_failure()) };
+            // A broker that is backing off was not asked at all.
+            self.made += u32::from(!matches!(again, Again::AfterBackoff(_)));
+            self.tried.note(&pick.broker.name, again, Instant::now(), &self.shared.policy.backoff);
             if self.made >= self.limit || !retry::is_worth_starting(self.deadline.remaining(Instant::now())) {
                 return Err(self.last_failure());
             }

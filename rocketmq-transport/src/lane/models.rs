@@ -73,6 +73,22 @@ fn the_writer_misses_no_frame_and_no_close() {
 }
 
 #[test]
+fn a_frame_wakes_the_writer_also_after_the_socket_was_full() {
+    check(|| {
+        let (fixture, lanes) = (Fixture::new(), Arc::new(Lanes::new()));
+        let record = fixture.record(1, fixture.terms(1_000));
+        let caller = {
+            let lanes = Arc::clone(&lanes);
+            thread::spawn(move || lanes.push(&record).expect("the lanes are open"))
+        };
+        let _ = lanes.poll_closed(&Context::from_waker(Waker::noop()));
+        assert_eq!(block_on(|cx| lanes.poll_ready(cx)), Ready::Frames(1));
+        caller.join().unwrap();
+        lanes.clear();
+    });
+}
+
+#[test]
 fn a_withdrawn_record_is_out_of_its_lane_and_its_slot_serves_the_next() {
     check(|| {
         let (fixture, lanes) = (Fixture::new(), Arc::new(Lanes::new()));
