@@ -14,13 +14,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::dial::{Connections, Found};
+use self::{
+    dial::{Connections, Found},
+    keeper::keep,
+};
 use crate::{
-    Admission, CloseCause, Command, Opaque, Peer, PeerUsage, PendingRequestTable, Request, RetireReason,
-    Signature, Signing, Stage, TransportConfig, TransportError, TransportErrorKind,
+    Admission, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable, Request,
+    RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError, TransportErrorKind,
+    Verdict,
     budget::{AcquireError, Ask, PeerBudget, Refused},
     connect::Connector,
     connection::{Claim, Connection, Rejected, Signed, outgoing},
+    failure_log::{log_failure, log_folded},
     link::Attention,
     pending::Tally,
     request::Outcome,
@@ -56,7 +61,9 @@ struct Shared {
     budget: PeerBudget,
     connections: Mutex<Connections>,
     attention: Arc<Attention>,
-    /// Started with the first connection.
+    /// Failures that had no line of their own yet.
+    failures: Storm<Stage, TransportError>,
+    /// Started with the first connection, or the first line that was folded.
     keeper: OnceLock<AbortHandle>,
     closed: CancellationToken,
 }
@@ -73,6 +80,7 @@ impl Channel {
             budget,
             connections: Mutex::default(),
             attention: Arc::default(),
+            failures: Storm::new(),
             keeper: OnceLock::new(),
             closed,
         };
@@ -100,8 +108,7 @@ impl Channel {
                 Signed { request, signature: signature.as_deref().unwrap_or_default(), terms: trip.terms };
             match connection.submit(signed, claim, trip.clock, Instant::now()) {
                 Ok(record) => {
-                    trip.opaque = Some(record.opaque);
-                    let (outcome, clock) = connection.outcome(record).await;
+                    let (outcome, clock) = connection.outcome(trip.record.insert(record)).await;
                     trip.clock = clock;
                     return match outcome {
                         Outcome::Answered(response) => Ok(Some(response)),
@@ -116,6 +123,34 @@ impl Channel {
                 }
             }
         }
+    }
+
+    /// Writes the line of a request that failed here, or folds it where many do.
+    pub(crate) fn log_failure(&self, error: &TransportError) {
+        match self.shared.failures.note(error.stage(), error.clone(), Instant::now()) {
+            Verdict::Pass(error) => log_failure(&error, self.tally().waiting),
+            Verdict::Opened(_) => {
+                self.shared.start_keeper();
+                self.shared.attention.call();
+            }
+            Verdict::Folded => {}
+        }
+    }
+
+    /// Writes the lines of what was folded so far.
+    pub(crate) fn flush_log(&self) {
+        self.shared.failures.drain().iter().for_each(log_folded);
+        Attention::log_strays(self.shared.attention.strays.drain());
+    }
+
+    /// What is in flight here, of at most `most` requests.
+    pub(crate) fn in_flight(&self, most: usize) -> InFlight {
+        let open = self.shared.connections.lock().open.clone();
+        let mut seen = InFlight::default();
+        for connection in open {
+            connection.link.look(&self.shared.peer, most, &mut seen);
+        }
+        seen
     }
 
     /// What is in use at this peer.
@@ -178,6 +213,7 @@ impl Drop for Channel {
         if let Some(keeper) = self.shared.keeper.get() {
             keeper.abort();
         }
+        self.flush_log();
     }
 }
 
@@ -191,7 +227,7 @@ impl Shared {
         }
         let frame = self.frame_bound(trip, request);
         let ask = Ask { requests: 1, bytes: frame + OVERHEAD };
-        trip.bytes = ask.bytes;
+        trip.terms.bytes = ask.bytes;
         let class = trip.terms.class;
         let admitted = match (self.budget.try_acquire(class, ask, now), trip.admission) {
             (Err(Refused::Saturated(_)), Admission::Wait) => {
@@ -240,6 +276,12 @@ impl Shared {
                 return Err(trip.fail(TransportErrorKind::ConnectFailed(error)));
             }
         }
+    }
+
+    fn start_keeper(self: &Arc<Self>) {
+        self.keeper.get_or_init(|| {
+            tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&self.attention))).abort_handle()
+        });
     }
 
     /// The fields the signer adds.

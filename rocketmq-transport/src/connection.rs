@@ -148,9 +148,9 @@ impl Connection {
     ///
     /// Dropping the wait abandons the request: a queued frame is withdrawn, a begun one is finished and leaves a
     /// tombstone.
-    pub(crate) async fn outcome(&self, record: Arc<RequestRecord>) -> (Outcome, StageClock) {
+    pub(crate) async fn outcome(&self, record: &Arc<RequestRecord>) -> (Outcome, StageClock) {
         let link = &self.link;
-        let mut guard = Guard { link, record: &record, armed: true };
+        let mut guard = Guard { link, record, armed: true };
         let (mut limit, mut end) = match (record.terms.start_by, record.terms.deadline.at()) {
             (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Some(start_by), End::StartBy),
             (_, at) => (at, End::Deadline),
@@ -165,7 +165,7 @@ impl Connection {
                     return Poll::Pending;
                 }
                 std::task::ready!(timer.as_mut().poll(cx));
-                link.end(&record, end, Instant::now());
+                link.end(record, end, Instant::now());
                 // Ended by that, or started, or offered: then the writer ends it after its poll, and wakes us.
                 limit = if end == End::StartBy { record.terms.deadline.at() } else { None };
                 end = End::Deadline;

@@ -49,6 +49,7 @@ mod deadline;
 mod error;
 mod generation;
 mod lane;
+mod late;
 mod peer;
 mod pending;
 mod request;
@@ -68,6 +69,8 @@ mod connection;
 #[cfg(not(rocketmq_loom))]
 mod failure_log;
 #[cfg(not(rocketmq_loom))]
+mod in_flight;
+#[cfg(not(rocketmq_loom))]
 mod link;
 #[cfg(not(rocketmq_loom))]
 mod reader;
@@ -75,6 +78,8 @@ mod reader;
 mod server;
 #[cfg(not(rocketmq_loom))]
 mod signer;
+#[cfg(not(rocketmq_loom))]
+mod storm;
 #[cfg(not(rocketmq_loom))]
 mod stream;
 #[cfg(all(feature = "test-support", not(rocketmq_loom)))]
@@ -95,6 +100,7 @@ pub use command::{Code, FieldError, Fields, Header, HeaderEncoding, Opaque, Requ
 pub use deadline::RequestDeadline;
 pub use error::{CloseCause, RetireReason, TransportError, TransportErrorKind};
 pub use generation::PendingRequestOwner;
+pub use late::LateAnswer;
 pub use peer::{Peer, PeerError};
 pub(crate) use pending::{Completion, PendingRequestTable};
 pub use stage::{Certainty, Stage, StageClock};
@@ -104,8 +110,11 @@ pub use usage::{PeerUsage, Usage, Used};
 pub use self::{
     config::{ConfigError, FailureLog, RetirePolicy, TransportConfig},
     connect::{ConnectError, Connecting, Connector, DialFailure, Resolver, Resolving, TcpConnector},
+    failure_log::FailureLine,
+    in_flight::{InFlight, InFlightRequest},
     server::{Handler, ResponseEncoding, Server, ServerConfig, serve},
     signer::{AclError, AclSigner, SignError, Signature, Signer, Signing},
+    storm::{Fold, Storm, Verdict},
     stream::{Acceptance, Stream},
     transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written},
 };

@@ -12,11 +12,11 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    Command, Completion, PendingRequestOwner, PendingRequestTable, RetirePolicy, RetireReason,
-    TransportConfig,
+    Command, Completion, Fold, InFlight, InFlightRequest, LateAnswer, Peer, PendingRequestOwner,
+    PendingRequestTable, RetirePolicy, RetireReason, Storm, TransportConfig, Verdict,
     lane::Lanes,
-    pending::{Exit, GenerationTable, Vacancy},
-    request::{Delivery, End, Ending, RequestRecord, Settled},
+    pending::{Exit, GenerationTable, Phase, Vacancy},
+    request::{Delivery, End, Ending, Place, RequestRecord, Settled},
 };
 
 /// One generation as its tasks and callers see it.
@@ -28,6 +28,8 @@ pub(crate) struct Link {
     pub(crate) config: Arc<TransportConfig>,
     pending: Arc<PendingRequestTable>,
     attention: Arc<Attention>,
+    /// Told of every late answer, and of every tombstone that waits for none any more.
+    late: Arc<Notify>,
 }
 
 impl Link {
@@ -38,7 +40,15 @@ impl Link {
         now: Instant,
     ) -> Self {
         let table = pending.open(config.first_opaque, config.opaques_per_connection);
-        Self { table, lanes: Lanes::new(), pulse: Pulse::new(now), config, pending, attention }
+        Self {
+            table,
+            lanes: Lanes::new(),
+            pulse: Pulse::new(now),
+            config,
+            pending,
+            attention,
+            late: Arc::default(),
+        }
     }
 
     pub(crate) fn owner(&self) -> PendingRequestOwner {
@@ -101,10 +111,31 @@ impl Link {
         match self.pending.complete(self.owner(), response, now) {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}
-            Completion::Late { by } => self.note_late(opaque, by),
+            Completion::Late { by } => {
+                self.note_late(opaque, by);
+                if self.table.phase() != Phase::Accepting {
+                    // It may have been the last thing that a retired generation remembered.
+                    self.attention.call();
+                }
+            }
             Completion::Unsolicited { ever_used } => self.note_unsolicited(opaque, ever_used),
             Completion::ForeignOwner => tracing::warn!(opaque, "response for a foreign owner"),
         }
+    }
+
+    /// The answer to a request that has ended, should it still come.
+    pub(crate) fn late_answer(&self, record: &Arc<RequestRecord>) -> LateAnswer {
+        LateAnswer::new(Arc::clone(record), Arc::clone(&self.late))
+    }
+
+    /// Forgets the tombstones that were made at `horizon` or before, and says when the oldest that is left was made.
+    pub(crate) fn forget_until(&self, horizon: Option<Instant>) -> Option<Instant> {
+        let (forgotten, oldest) = self.table.forget_until(horizon);
+        if !forgotten.is_empty() {
+            forgotten.iter().for_each(|record| record.forget());
+            self.late.notify_waiters();
+        }
+        oldest
     }
 
     /// The reader looked, as it was asked to, and found the socket empty.
@@ -131,6 +162,7 @@ impl Link {
             record.close(cause, now);
         }
         self.lanes.clear();
+        self.late.notify_waiters();
         self.pending.remove(self.owner());
         self.attention.call();
     }
@@ -155,14 +187,54 @@ impl Link {
 
     fn note_late(&self, opaque: i32, by: Duration) {
         self.table.count_late();
+        self.late.notify_waiters();
         let late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(opaque, generation = self.owner().get(), late_by_ms, "late response");
     }
 
     fn note_unsolicited(&self, opaque: i32, ever_used: bool) {
         self.table.count_unsolicited();
-        tracing::warn!(opaque, generation = self.owner().get(), ever_used, "unsolicited response");
+        let stray = Stray { opaque, generation: self.owner() };
+        match self.attention.strays.note(ever_used, stray, Instant::now()) {
+            Verdict::Pass(Stray { opaque, generation }) => {
+                tracing::warn!(opaque, generation = generation.get(), ever_used, "unsolicited response");
+            }
+            Verdict::Opened(_) => self.attention.call(),
+            Verdict::Folded => {}
+        }
     }
+
+    /// Adds what is in flight here to `seen`, up to `most` requests in it.
+    pub(crate) fn look(&self, peer: &Peer, most: usize, seen: &mut InFlight) {
+        let now = Instant::now();
+        let (records, all) = self.table.records(most.saturating_sub(seen.requests.len()));
+        seen.omitted += (all - records.len()) as u64;
+        for record in records {
+            let look = record.look(now);
+            let (stage, budget_left) = match look.place {
+                Place::Stage(stage) => (Some(stage), record.terms.deadline.remaining(now)),
+                Place::Tombstone => (None, Duration::ZERO),
+                Place::Ended => continue,
+            };
+            seen.requests.push(InFlightRequest {
+                peer: peer.clone(),
+                generation: self.owner(),
+                opaque: record.opaque,
+                code: record.terms.code,
+                stage,
+                age: look.age,
+                budget_left,
+                bytes: record.terms.bytes,
+            });
+        }
+    }
+}
+
+/// A response that nobody waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stray {
+    opaque: i32,
+    generation: PendingRequestOwner,
 }
 
 /// How a channel's connections call its keeper, and what it tells them.
@@ -171,6 +243,8 @@ pub(crate) struct Attention {
     called: Notify,
     /// Whether as many generations as may drain have waiters. It stands for itself, hence `Relaxed`.
     crowded: AtomicBool,
+    /// Unsolicited responses that had no line of their own yet, by whether their opaque was ever used.
+    pub(crate) strays: Storm<bool, Stray>,
 }
 
 impl Attention {
@@ -182,6 +256,14 @@ impl Attention {
     /// Waits for a call, one from before included. Cancel safe.
     pub(crate) async fn called(&self) {
         self.called.notified().await;
+    }
+
+    /// Writes the lines of unsolicited responses that were folded.
+    pub(crate) fn log_strays(folds: Vec<Fold<bool, Stray>>) {
+        for Fold { key: ever_used, count, sample: Stray { opaque, generation }, .. } in folds {
+            let generation = generation.get();
+            tracing::warn!(opaque, generation, ever_used, folded = count, "more unsolicited responses");
+        }
     }
 
     pub(crate) fn set_crowded(&self, crowded: bool) {
@@ -199,6 +281,8 @@ impl Attention {
 pub(crate) struct Pulse {
     opened: Instant,
     last_used: AtomicU64,
+    /// 0 while nothing has been read.
+    last_heard: AtomicU64,
     /// 0 while no response has been read.
     last_response: AtomicU64,
     /// When the reader, asked by the keeper, last found the socket empty.
@@ -212,6 +296,7 @@ impl Pulse {
         Self {
             opened,
             last_used: AtomicU64::new(0),
+            last_heard: AtomicU64::new(0),
             last_response: AtomicU64::new(0),
             found_empty: AtomicU64::new(0),
             look: Notify::new(),
@@ -224,6 +309,18 @@ impl Pulse {
 
     pub(crate) fn last_used(&self) -> Instant {
         self.opened + Duration::from_nanos(self.last_used.load(Relaxed))
+    }
+
+    pub(crate) fn mark_heard(&self, now: Instant) {
+        self.last_heard.store(self.since_opened(now).max(1), Relaxed);
+    }
+
+    /// When the peer was last heard, in whatever it said.
+    pub(crate) fn last_heard(&self) -> Option<Instant> {
+        match self.last_heard.load(Relaxed) {
+            0 => None,
+            nanos => Some(self.opened + Duration::from_nanos(nanos)),
+        }
     }
 
     pub(crate) fn last_response(&self) -> Option<Instant> {

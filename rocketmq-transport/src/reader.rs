@@ -109,6 +109,7 @@ impl Reader {
             Err(error) => return Err(CloseCause::Io(Arc::new(error))),
         }
         let now = Instant::now();
+        self.link.pulse.mark_heard(now);
         loop {
             match decode_frame(&mut self.buffer, &self.limits) {
                 Ok(Some(command)) if command.is_response() => self.link.deliver(command, now),

@@ -13,7 +13,9 @@ use std::{
 
 use tokio::time::Instant;
 
-pub(crate) use self::terms::{Accepted, Delivery, End, Ending, Frame, Kind, Offer, Outcome, Settled, Terms};
+pub(crate) use self::terms::{
+    Accepted, Delivery, End, Ending, Frame, Kind, Late, Look, Offer, Outcome, Place, Settled, Terms,
+};
 use crate::{
     CloseCause, Command, Opaque, Permit, Stage, StageClock, TransportErrorKind,
     stage::FrameFate,
@@ -52,7 +54,7 @@ struct Inner {
 ///   ▼                                  └── applied after the poll │                 │
 /// Ended (withdrawn)                                               │                 │
 ///                Writing, AwaitingResponse ──response─────────────┴──▶ Ended ◀──────┘
-///                Writing, AwaitingResponse ──deadline, drop──▶ Tombstone ──response──▶ Ended (late)
+///                Writing, AwaitingResponse ──deadline, drop──▶ Tombstone ──response──▶ AnsweredLate
 ///                every state ──close──▶ Ended, with the certainty of the writer's final count
 /// ```
 #[derive(Debug)]
@@ -70,6 +72,8 @@ enum State {
     Tombstone {
         ended: Instant,
     },
+    /// The answer to a tombstone, for whoever still wants to know.
+    AnsweredLate(Command),
     Ended,
 }
 
@@ -163,7 +167,9 @@ impl RequestRecord {
                 }
             }
             (State::Writing { .. } | State::AwaitingResponse { .. }, End::StartBy)
-            | (State::Queued(_) | State::Tombstone { .. } | State::Ended, _) => Ending::Nothing,
+            | (State::Queued(_) | State::Tombstone { .. } | State::AnsweredLate(_) | State::Ended, _) => {
+                Ending::Nothing
+            }
         }
     }
 
@@ -218,8 +224,7 @@ impl RequestRecord {
         match end {
             Some(end) if !noted.response_first => {
                 inner.bury(end, &self.terms, now, &mut leftover);
-                leftover.response = Some(response);
-                inner.state = State::Ended;
+                inner.state = State::AnsweredLate(response);
                 (Settled::Removed, Some(Delivery::Late { by: Duration::ZERO }))
             }
             _ => {
@@ -236,9 +241,11 @@ impl RequestRecord {
         match inner.state {
             State::Writing { .. } => inner.written(&self.terms, now, &mut leftover),
             State::Tombstone { .. } => Settled::Buried { written: Some(now) },
-            State::Queued(_) | State::Offered(_) | State::AwaitingResponse { .. } | State::Ended => {
-                Settled::Removed
-            }
+            State::Queued(_)
+            | State::Offered(_)
+            | State::AwaitingResponse { .. }
+            | State::AnsweredLate(_)
+            | State::Ended => Settled::Removed,
         }
     }
 
@@ -266,14 +273,14 @@ impl RequestRecord {
             }
             State::Tombstone { ended } => {
                 let by = now.saturating_duration_since(*ended);
-                inner.state = State::Ended;
-                leftover.response = Some(response);
+                inner.state = State::AnsweredLate(response);
                 Delivery::Late { by }
             }
             State::Queued(_)
             | State::Offered(_)
             | State::Writing { .. }
             | State::AwaitingResponse { .. }
+            | State::AnsweredLate(_)
             | State::Ended => {
                 leftover.response = Some(response);
                 Delivery::Unsolicited
@@ -293,10 +300,11 @@ impl RequestRecord {
             State::Queued(_) => (Stage::BeforeWrite, FrameFate::MayBeWhole),
             State::Writing { fate } => (Stage::Writing, *fate),
             State::AwaitingResponse { .. } => (Stage::AwaitingResponse, FrameFate::MayBeWhole),
-            State::Offered(_) | State::Tombstone { .. } | State::Ended => {
+            State::Offered(_) | State::Tombstone { .. } => {
                 inner.state = State::Ended;
                 return;
             }
+            State::AnsweredLate(_) | State::Ended => return,
         };
         let kind = match cause {
             CloseCause::Closed => TransportErrorKind::Closed,
@@ -305,6 +313,44 @@ impl RequestRecord {
         inner.clock.stop(now);
         inner.outcome = Some(Outcome::Failed { kind, stage, fate });
         inner.finish(State::Ended, &mut leftover);
+    }
+
+    /// The tombstone is forgotten; its answer, should it come, is nobody's.
+    pub(crate) fn forget(&self) {
+        let mut inner = self.inner.lock();
+        if let State::Tombstone { .. } = inner.state {
+            inner.state = State::Ended;
+        }
+    }
+
+    /// Whether the answer to a request that has ended has come, or may still come.
+    pub(crate) fn late(&self) -> Late {
+        match &self.inner.lock().state {
+            State::Tombstone { .. } => Late::MayCome,
+            State::AnsweredLate(response) => Late::Came(response.clone()),
+            State::Queued(_)
+            | State::Offered(_)
+            | State::Writing { .. }
+            | State::AwaitingResponse { .. }
+            | State::Ended => Late::Gone,
+        }
+    }
+
+    /// Where the request is, at `now`.
+    pub(crate) fn look(&self, now: Instant) -> Look {
+        let inner = self.inner.lock();
+        let (place, since) = match &inner.state {
+            State::Queued(_) | State::Offered(_) => (Place::Stage(Stage::BeforeWrite), None),
+            State::Writing { .. } => (Place::Stage(Stage::Writing), None),
+            State::AwaitingResponse { .. } => (Place::Stage(Stage::AwaitingResponse), None),
+            State::Tombstone { ended } => (Place::Tombstone, Some(*ended)),
+            State::AnsweredLate(_) | State::Ended => (Place::Ended, None),
+        };
+        let age = match since {
+            Some(ended) => inner.clock.elapsed() + now.saturating_duration_since(ended),
+            None => inner.clock.elapsed_at(now),
+        };
+        Look { place, age }
     }
 
     /// Whether the request is its own tombstone.

@@ -175,6 +175,12 @@ impl StageClock {
         Duration::from_nanos(self.spent.iter().fold(0, |sum, more| sum.saturating_add(*more)))
     }
 
+    /// The sum over stages and pauses up to `now`, for a clock that has not been stopped.
+    #[must_use]
+    pub fn elapsed_at(&self, now: Instant) -> Duration {
+        self.elapsed() + now.saturating_duration_since(self.since)
+    }
+
     fn slot(&self, slot: usize) -> Option<Duration> {
         (self.entered & (1 << slot) != 0).then(|| Duration::from_nanos(self.spent[slot]))
     }

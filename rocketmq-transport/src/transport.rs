@@ -7,11 +7,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Class, Command, ConfigError, Connector, FailureLog, Opaque, Peer, PendingRequestOwner, Permit, Refusal,
-    Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError, Usage,
+    Class, Command, ConfigError, Connector, FailureLog, InFlight, Opaque, Peer, PendingRequestOwner, Permit,
+    Refusal, Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError,
+    Usage,
     budget::BudgetTree,
     channel::{Channel, Fittings},
-    failure_log::log_failure,
     pending::{PendingRequestTable, Tally},
     request::Kind,
     trip::Trip,
@@ -236,6 +236,19 @@ impl Transport {
         Usage { client: self.shared.budget.used(), peers }
     }
 
+    /// A look at what is in flight, of at most `most` requests and tombstones. Each is as it was when it was looked
+    /// at; the locks are held for one connection, or one request, at a time.
+    #[must_use]
+    pub fn in_flight(&self, most: usize) -> InFlight {
+        let mut seen = InFlight::default();
+        for channel in self.channels() {
+            let InFlight { requests, omitted } = channel.in_flight(most.saturating_sub(seen.requests.len()));
+            seen.requests.extend(requests);
+            seen.omitted += omitted;
+        }
+        seen
+    }
+
     /// Closes gracefully: takes no more requests, lets those in flight end for up to `bound`, ends the rest,
     /// shuts the connections down, and waits until every task has ended.
     ///
@@ -260,6 +273,7 @@ impl Transport {
         for channel in &channels {
             abandoned += channel.drained(bound).await;
             after.add(channel.tally());
+            channel.flush_log();
         }
         CloseReport {
             finished: after.answered.saturating_sub(before.answered),
@@ -276,7 +290,7 @@ impl Transport {
         let channel = self.channel(trip.peer);
         let carried = channel.carry(trip, request).await;
         if let (Err(error), FailureLog::On) = (&carried, self.shared.fittings.config.failure_log) {
-            log_failure(error, channel.tally().waiting);
+            channel.log_failure(error);
         }
         carried
     }
@@ -299,9 +313,9 @@ impl Transport {
 
 /// What is known of a request that has left.
 fn written(trip: &Trip<'_>) -> Written {
-    let left = trip.connection.as_ref().zip(trip.opaque);
-    let (connection, opaque) = left.expect("what has left was registered with a connection");
-    Written { clock: trip.clock, generation: connection.link.owner(), opaque }
+    let left = trip.connection.as_ref().zip(trip.record.as_ref());
+    let (connection, record) = left.expect("what has left was registered with a connection");
+    Written { clock: trip.clock, generation: connection.link.owner(), opaque: record.opaque }
 }
 
 impl fmt::Debug for Transport {

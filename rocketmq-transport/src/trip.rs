@@ -4,16 +4,17 @@ use std::{
     future::Future,
     pin::{Pin, pin},
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Admission, CallOptions, Code, Opaque, Peer, Stage, StageClock, TransportError, TransportErrorKind,
+    Admission, CallOptions, Certainty, Code, Peer, Stage, StageClock, TransportError, TransportErrorKind,
     connection::Connection,
     error::Report,
-    request::{Kind, Terms},
+    request::{Kind, RequestRecord, Terms},
     stage::FrameFate,
 };
 
@@ -21,16 +22,13 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Trip<'a> {
     pub(crate) peer: &'a Peer,
-    pub(crate) code: Code,
     pub(crate) terms: Terms,
     pub(crate) clock: StageClock,
     pub(crate) admission: Admission,
-    /// What admission charges.
-    pub(crate) bytes: u64,
     /// The connection it is on, from signing on.
     pub(crate) connection: Option<Arc<Connection>>,
-    /// The opaque it was registered with last.
-    pub(crate) opaque: Option<Opaque>,
+    /// Its record there.
+    pub(crate) record: Option<Arc<RequestRecord>>,
     stage: Stage,
 }
 
@@ -41,18 +39,8 @@ impl<'a> Trip<'a> {
         let now = Instant::now();
         let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
         clock.enter(Stage::Admission, now);
-        let terms = Terms { class, kind, deadline, start_by, suspend };
-        Self {
-            peer,
-            code,
-            terms,
-            clock,
-            admission,
-            bytes: 0,
-            connection: None,
-            opaque: None,
-            stage: Stage::Admission,
-        }
+        let terms = Terms { code, bytes: 0, class, kind, deadline, start_by, suspend };
+        Self { peer, terms, clock, admission, connection: None, record: None, stage: Stage::Admission }
     }
 
     /// The next stage begins, unless the request must not go on.
@@ -108,23 +96,32 @@ impl<'a> Trip<'a> {
 
     /// The request has ended in `stage`, with its clock stopped.
     pub(crate) fn report(&self, kind: TransportErrorKind, stage: Stage, fate: FrameFate) -> TransportError {
+        let now = Instant::now();
         let connection = self.connection.as_ref();
-        let heard = connection
-            .filter(|_| stage == Stage::AwaitingResponse)
-            .and_then(|on| on.link.pulse.last_response());
+        let heard =
+            connection.filter(|_| stage == Stage::AwaitingResponse).and_then(|on| on.link.pulse.last_heard());
+        let late_by = self.terms.deadline.at().map(|at| now.saturating_duration_since(at));
+        let expired = matches!(kind, TransportErrorKind::DeadlineExpired);
+        let certainty = kind.certainty(stage, fate);
+        let unknown = self.record.as_ref().filter(|_| certainty == Certainty::Unknown);
         TransportError::new(Report {
-            certainty: kind.certainty(stage, fate),
+            certainty,
             kind,
             stage,
             clock: self.clock,
             peer: self.peer.clone(),
             remote: connection.and_then(|on| on.remote),
             generation: connection.map(|on| on.link.owner()),
-            opaque: self.opaque,
-            code: self.code,
+            opaque: self.record.as_ref().map(|record| record.opaque),
+            code: self.terms.code,
             budget: self.terms.deadline.budget(),
-            bytes: self.bytes,
-            last_heard: heard.map(|heard| Instant::now().saturating_duration_since(heard)),
+            bytes: self.terms.bytes,
+            last_heard: heard.map(|heard| now.saturating_duration_since(heard)),
+            client_stalled: late_by.filter(|late_by| expired && *late_by >= MIN_STALL),
+            late: unknown.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })
     }
 }
+
+/// A deadline noticed so much too late is our own process's doing.
+const MIN_STALL: Duration = Duration::from_millis(50);

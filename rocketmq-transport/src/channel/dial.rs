@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Shared, keeper::keep};
+use super::Shared;
 use crate::{
     CloseCause, RetireReason, TransportConfig,
     connection::Connection,
@@ -174,10 +174,7 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
             let connection = Connection::open(stream, link, &channel.peer);
             connections.current = Some(Arc::clone(&connection));
             connections.open.push(connection);
-            channel.keeper.get_or_init(|| {
-                let (channel, attention) = (Arc::downgrade(channel), Arc::clone(&channel.attention));
-                tokio::spawn(keep(channel, attention)).abort_handle()
-            });
+            channel.start_keeper();
             Ok(())
         }
         Ok(_) => Err(Arc::new(io::Error::other("the transport was closed"))),

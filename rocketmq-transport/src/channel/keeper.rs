@@ -8,7 +8,10 @@ use std::{
 use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
-use crate::{CloseCause, RetireReason, connection::Connection, link::Attention, pending::Phase};
+use crate::{
+    CloseCause, RetireReason, connection::Connection, failure_log::log_folded, link::Attention,
+    pending::Phase,
+};
 
 /// Sees to the connections of a channel when it is called or something is due, as long as the channel lives.
 pub(super) async fn keep(channel: Weak<Shared>, attention: Arc<Attention>) {
@@ -32,7 +35,7 @@ fn tend(channel: &Shared, now: Instant) -> Option<Instant> {
     let mut draining = Vec::new();
     for connection in &open {
         let horizon = now.checked_sub(channel.config.late_window);
-        let oldest = connection.link.table.forget_before(horizon);
+        let oldest = connection.link.forget_until(horizon);
         due.consider(oldest.and_then(|made| made.checked_add(channel.config.late_window)));
         match connection.link.table.phase() {
             Phase::Accepting => watch(connection, channel, now, &mut due),
@@ -45,6 +48,12 @@ fn tend(channel: &Shared, now: Instant) -> Option<Instant> {
         }
     }
     make_room(channel, &draining);
+    let (folds, next) = channel.failures.folds(now);
+    folds.iter().for_each(log_folded);
+    due.consider(next);
+    let (folds, next) = channel.attention.strays.folds(now);
+    Attention::log_strays(folds);
+    due.consider(next);
     due.0
 }
 
@@ -52,16 +61,18 @@ fn tend(channel: &Shared, now: Instant) -> Option<Instant> {
 fn watch(connection: &Connection, channel: &Shared, now: Instant, due: &mut Earliest) {
     let (link, config) = (&connection.link, &channel.config);
     if let Some(judge_at) = link.table.judge_at() {
+        let found_empty = link.pulse.found_empty();
         if now < judge_at {
             due.consider(Some(judge_at));
-        } else if link.pulse.found_empty() < judge_at {
+        } else if found_empty < judge_at {
             // A process of ours that stalled is not the peer's silence: first the reader has to have found the
             // socket empty. It calls when it has.
             link.pulse.look.notify_one();
         } else {
-            if link.table.take_due(now) {
-                let heard = link.pulse.last_response();
-                if heard.is_none_or(|heard| now.saturating_duration_since(heard) >= config.min_silence) {
+            if let Some(judged_at) = link.table.take_due(found_empty) {
+                // However late we come to ask: what counts is what had been heard when the peer was due.
+                let silent_since = judged_at.checked_sub(config.min_silence);
+                if link.pulse.last_response().is_none_or(|heard| Some(heard) <= silent_since) {
                     link.retire(RetireReason::Silence, now);
                 }
             }

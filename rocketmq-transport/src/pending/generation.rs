@@ -244,18 +244,18 @@ impl GenerationTable {
         self.inner.lock().tally.unsolicited += 1;
     }
 
-    /// Whether a tombstone is due at `now` by which the peer is to be judged; none is asked twice.
-    pub(crate) fn take_due(&self, now: Instant) -> bool {
+    /// When the peer was last due to be judged by a tombstone, up to `until`; none is asked twice.
+    pub(crate) fn take_due(&self, until: Instant) -> Option<Instant> {
         let mut inner = self.inner.lock();
-        if inner.judge_at.is_none_or(|at| at > now) {
-            return false;
+        if inner.judge_at.is_none_or(|at| at > until) {
+            return None;
         }
-        let (mut due, mut next) = (false, None::<Instant>);
+        let (mut due, mut next) = (None::<Instant>, None::<Instant>);
         for entry in inner.entries.values_mut() {
             match entry.grave {
-                Grave::JudgedAt(at) if at <= now => {
+                Grave::JudgedAt(at) if at <= until => {
                     entry.grave = Grave::Quiet;
-                    due = true;
+                    due = due.max(Some(at));
                 }
                 Grave::JudgedAt(at) => next = Some(next.map_or(at, |next| next.min(at))),
                 Grave::None | Grave::Quiet => {}
@@ -265,25 +265,34 @@ impl GenerationTable {
         due
     }
 
-    /// Forgets tombstones from before `horizon`, and says when the oldest that is left was made.
-    pub(crate) fn forget_before(&self, horizon: Option<Instant>) -> Option<Instant> {
+    /// Takes out the tombstones that were made at `horizon` or before, and says when the oldest that is left was
+    /// made.
+    pub(crate) fn forget_until(
+        &self,
+        horizon: Option<Instant>,
+    ) -> (Vec<Arc<RequestRecord>>, Option<Instant>) {
         let mut forgotten = Vec::new();
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         while let Some(&(made, opaque)) = inner.graves.front() {
             let buried = inner.entries.get(&opaque).is_some_and(|entry| entry.grave != Grave::None);
-            if buried && horizon.is_none_or(|horizon| made >= horizon) {
-                return Some(made);
+            if buried && horizon.is_none_or(|horizon| made > horizon) {
+                return (forgotten, Some(made));
             }
             inner.graves.pop_front();
             if buried {
                 inner.buried -= 1;
-                forgotten.extend(inner.entries.remove(&opaque));
+                forgotten.extend(inner.entries.remove(&opaque).map(|entry| entry.record));
             }
         }
-        drop(guard);
-        drop(forgotten);
-        None
+        (forgotten, None)
+    }
+
+    /// Copies at most `most` of the records, in no order, and says how many there are.
+    pub(crate) fn records(&self, most: usize) -> (Vec<Arc<RequestRecord>>, usize) {
+        let inner = self.inner.lock();
+        let records = inner.entries.values().take(most).map(|entry| Arc::clone(&entry.record)).collect();
+        (records, inner.entries.len())
     }
 
     /// The instant of the next judgement.

@@ -40,6 +40,8 @@ impl Fixture {
     /// A call of data with a deadline `ms` after the start.
     pub(crate) fn terms(&self, ms: u64) -> Terms {
         Terms {
+            code: Code(310),
+            bytes: FRAME + OVERHEAD,
             class: Class::Data,
             kind: Kind::Call,
             deadline: RequestDeadline::from(self.start, Duration::from_millis(ms)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::{Class, Command, Permit, RequestDeadline, Stage, TransportErrorKind, stage::FrameFate};
+use crate::{Class, Code, Command, Permit, RequestDeadline, Stage, TransportErrorKind, stage::FrameFate};
 
 /// An encoded request: header and body, and the permit for their bytes.
 #[derive(Debug)]
@@ -32,6 +32,9 @@ pub(crate) enum Kind {
 /// What a request was asked with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
+    pub(crate) code: Code,
+    /// What admission charged.
+    pub(crate) bytes: u64,
     pub(crate) class: Class,
     pub(crate) kind: Kind,
     pub(crate) deadline: RequestDeadline,
@@ -156,4 +159,31 @@ pub(crate) enum Delivery {
     Late { by: Duration },
     /// The request has not left, takes no response, or has had one: nothing changes.
     Unsolicited,
+}
+
+/// What is known of the answer to a request that has ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Late {
+    /// A tombstone waits for it.
+    MayCome,
+    /// It came.
+    Came(Command),
+    /// It was not waited for, or no longer is.
+    Gone,
+}
+
+/// Where a request is, and how old it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) place: Place,
+    /// Since its deadline was frozen.
+    pub(crate) age: Duration,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Stage(Stage),
+    Tombstone,
+    Ended,
 }

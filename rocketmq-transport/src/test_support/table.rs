@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::encoded_success;
 use crate::{
-    Class, Command, Completion, FrameLimits, Opaque, Peer, PendingRequestOwner, PendingRequestTable,
+    Class, Code, Command, Completion, FrameLimits, Opaque, Peer, PendingRequestOwner, PendingRequestTable,
     RequestDeadline, RetireReason, Stage, StageClock, TransportConfig,
     budget::{Ask, BudgetTree, PeerBudget},
     decode_frame,
@@ -105,8 +105,15 @@ impl<'a> Generation<'a> {
     pub fn register(&'a self, deadline: RequestDeadline) -> Option<PendingRequest<'a>> {
         let now = Instant::now();
         let opaque = self.link.table.issue_opaque()?;
-        let terms =
-            Terms { class: Class::Data, kind: Kind::Call, deadline, start_by: None, suspend: Duration::ZERO };
+        let terms = Terms {
+            code: Code(0),
+            bytes: 0,
+            class: Class::Data,
+            kind: Kind::Call,
+            deadline,
+            start_by: None,
+            suspend: Duration::ZERO,
+        };
         let ask = Ask { requests: 1, bytes: 1 };
         let mut permit = self.budget.try_acquire(Class::Data, ask, now).ok()?;
         let frame = Frame { head: Vec::new(), body: Bytes::new(), bytes: permit.split_bytes(1) };

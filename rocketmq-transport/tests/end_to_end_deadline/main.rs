@@ -9,6 +9,7 @@ mod dropped;
 mod late;
 mod queued;
 mod retiring;
+#[cfg(test)]
 mod support;
 mod waiting;
 mod writing;

@@ -183,11 +183,11 @@ fn burials_tell_how_many_there_are_and_whose_judgement_comes_first() {
 fn each_tombstone_is_asked_once_and_the_next_judgement_is_that_of_the_others() {
     let bench = Bench::new();
     let _records = [bench.buried(20, 2_000), bench.buried(20, 1_000), bench.buried(20, 3_000)];
-    assert!(!bench.table.take_due(bench.at(999)));
-    assert!(bench.table.take_due(bench.at(1_000)));
-    assert!(!bench.table.take_due(bench.at(1_000)));
+    assert_eq!(bench.table.take_due(bench.at(999)), None);
+    assert_eq!(bench.table.take_due(bench.at(1_001)), Some(bench.at(1_000)));
+    assert_eq!(bench.table.take_due(bench.at(1_001)), None);
     assert_eq!(bench.table.judge_at(), Some(bench.at(2_000)));
-    assert!(bench.table.take_due(bench.at(9_000)));
+    assert_eq!(bench.table.take_due(bench.at(9_000)), Some(bench.at(3_000)), "the last of them");
     assert_eq!(bench.table.judge_at(), None);
     assert_eq!(bench.tally(), [0, 3, 0, 3], "judged tombstones stay");
 }
@@ -197,7 +197,7 @@ fn an_answered_tombstone_is_not_judged_by_and_hands_on_to_the_next() {
     let bench = Bench::new();
     let (first, _second) = (bench.buried(20, 1_000), bench.buried(20, 2_000));
     bench.answer(first.opaque.0, 500);
-    assert!(!bench.table.take_due(bench.at(1_000)));
+    assert_eq!(bench.table.take_due(bench.at(1_000)), None);
     assert_eq!(bench.table.judge_at(), Some(bench.at(2_000)));
 }
 
@@ -227,19 +227,19 @@ fn a_burial_that_comes_second_takes_no_judgement_back() {
     assert!(matches!(record.finish(bench.at(20)), Settled::Buried { .. }));
     bench.table.bury(&record, Some(bench.at(1_020)), bench.at(20));
     bench.table.bury(&record, None, bench.at(20));
-    assert!(bench.table.take_due(bench.at(1_020)), "the peer is judged by it all the same");
+    assert!(bench.table.take_due(bench.at(1_020)).is_some(), "the peer is judged by it all the same");
 }
 
 #[test]
-fn tombstones_older_than_the_horizon_are_forgotten_and_the_oldest_left_is_told() {
+fn tombstones_from_the_horizon_or_before_are_forgotten_and_the_oldest_left_is_told() {
     let bench = Bench::new();
     let _records = [bench.buried(20, 9_000), bench.buried(40, 9_000), bench.buried(60, 9_000)];
     let waiting = bench.written();
-    assert_eq!(bench.table.forget_before(None), Some(bench.at(20)));
-    assert_eq!(bench.table.forget_before(Some(bench.at(20))), Some(bench.at(20)));
-    assert_eq!(bench.table.forget_before(Some(bench.at(41))), Some(bench.at(60)));
+    assert_eq!(bench.table.forget_until(None).1, Some(bench.at(20)));
+    assert_eq!(bench.table.forget_until(Some(bench.at(19))).1, Some(bench.at(20)));
+    assert_eq!(bench.table.forget_until(Some(bench.at(40))).1, Some(bench.at(60)));
     assert_eq!(bench.tally(), [1, 1, 0, 3]);
-    assert_eq!(bench.table.forget_before(Some(bench.at(99))), None);
+    assert_eq!(bench.table.forget_until(Some(bench.at(99))).1, None);
     assert_eq!((bench.tally(), bench.graves()), ([1, 0, 0, 3], 0));
     assert_eq!(bench.answer(waiting.opaque.0, 100), Completion::Completed { vacancy: Vacancy::None });
 }
@@ -248,8 +248,8 @@ fn tombstones_older_than_the_horizon_are_forgotten_and_the_oldest_left_is_told()
 fn a_forgotten_tombstone_is_judged_no_more() {
     let bench = Bench::new();
     let record = bench.buried(20, 9_000);
-    bench.table.forget_before(Some(bench.at(21)));
-    assert!(!bench.table.take_due(bench.at(9_000)));
+    bench.table.forget_until(Some(bench.at(20)));
+    assert_eq!(bench.table.take_due(bench.at(9_000)), None);
     assert_eq!(bench.answer(record.opaque.0, 9_000), Completion::Unsolicited { ever_used: true });
 }
 

@@ -12,7 +12,7 @@ enum Step {
     Write(prop::sample::Index),
     Respond(prop::sample::Index),
     End(End, prop::sample::Index),
-    ForgetBefore(u64),
+    ForgetUntil(u64),
     TakeDue,
     Retire,
 }
@@ -25,7 +25,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => index().prop_map(Step::Respond),
         2 => index().prop_map(|at| Step::End(End::Deadline, at)),
         2 => index().prop_map(|at| Step::End(End::Drop, at)),
-        1 => (0..100u64).prop_map(Step::ForgetBefore),
+        1 => (0..100u64).prop_map(Step::ForgetUntil),
         1 => Just(Step::TakeDue),
         1 => Just(Step::Retire),
     ]
@@ -69,23 +69,23 @@ impl Pair {
             }
             Step::Respond(at) => self.respond(at, ms),
             Step::End(end, at) => self.end(*end, at, ms),
-            Step::ForgetBefore(horizon) => {
+            Step::ForgetUntil(horizon) => {
                 let horizon = (*horizon).min(ms);
-                self.bench.table.forget_before(Some(self.bench.at(horizon)));
+                self.bench.table.forget_until(Some(self.bench.at(horizon)));
                 for (_, expected) in &mut self.list {
-                    if matches!(expected, Expected::Buried { at, .. } if *at < horizon) {
+                    if matches!(expected, Expected::Buried { at, .. } if *at <= horizon) {
                         *expected = Expected::Failed;
                     }
                 }
             }
             Step::TakeDue => {
-                let mut due = false;
+                let mut due = None;
                 for (_, expected) in &mut self.list {
                     if let Expected::Buried { at, judged } = expected
                         && !*judged
                         && *at + JUDGED_AFTER <= ms
                     {
-                        (due, *judged) = (true, true);
+                        (due, *judged) = (due.max(Some(self.bench.at(*at + JUDGED_AFTER))), true);
                     }
                 }
                 assert_eq!(self.bench.table.take_due(now), due);
