@@ -4,8 +4,11 @@
 //! Time is paused and pipes are in memory, but for `sockets`, where the socket is the point.
 
 mod admission;
+mod backoff;
+mod closing;
 mod deadline;
 mod dropped;
+mod hostile;
 mod late;
 mod queued;
 mod retiring;
