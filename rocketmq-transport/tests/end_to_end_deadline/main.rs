@@ -10,9 +10,12 @@ mod deadline;
 mod dropped;
 mod hostile;
 mod late;
+mod logged;
 mod queued;
 mod retiring;
+mod sockets;
 #[cfg(test)]
 mod support;
+mod torn;
 mod waiting;
 mod writing;
