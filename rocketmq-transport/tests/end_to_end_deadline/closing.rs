@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use rocketmq_transport::{
-    Certainty, CloseReport, Completed, RetirePolicy, Stage, Transport, TransportErrorKind,
-    test_support::{Dialing, Readiness, ScriptedSigner, settle},
+    Certainty, CloseReport, Completed, RetirePolicy, Stage, Transport, TransportConfig, TransportErrorKind,
+    test_support::{Dialing, Network, Readiness, ScriptedPeer, ScriptedSigner, settle},
 };
 use tokio::{task::JoinHandle, time::Instant};
 
@@ -153,7 +153,8 @@ async fn a_close_ends_the_wait_for_room_while_others_are_finished() {
 
 #[tokio::test(start_paused = true)]
 async fn a_close_ends_the_wait_for_a_signature() {
-    let (client, mut network) = scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold)));
+    let (client, mut network) =
+        scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold)), TransportConfig::default());
     let signing = client.call(ask(60 * SECOND));
     let mut peer = network.accept().await;
     settle().await;
@@ -225,6 +226,52 @@ async fn a_hundred_waiters_end_whatever_ends_their_connection() {
             assert_ended(&call.fails().await, Stage::AwaitingResponse, Certainty::Unknown);
         }
         assert_eq!(begun.elapsed(), Duration::ZERO, "{ending}");
+        assert_idle(&client);
+    }
+}
+
+#[test]
+fn a_drop_outside_of_the_runtime_does_not_panic() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (client, mut peer) = runtime.block_on(async {
+        let (client, mut network) = scene(ROOMY);
+        let peer = connected_in_real_time(&client, &mut network).await;
+        (client, peer)
+    });
+    drop(client);
+    runtime.block_on(peer.expect_end());
+}
+
+async fn connected_in_real_time(client: &Client, network: &mut Network) -> ScriptedPeer {
+    let client = Client::real(client.transport.clone());
+    connected(&client, network).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_never_misses_the_last_request_that_ends() {
+    for round in 0..200_u32 {
+        let (client, mut network) = scene(ROOMY);
+        let mut peer = connected(&client, &mut network).await;
+        let mut calls: Vec<_> = (0..4).map(|_| client.call(ask(60 * SECOND))).collect();
+        settle().await;
+        let begun = Instant::now();
+        let mut closing = None;
+        for step in 0..5 {
+            if round % 5 == step {
+                let transport = client.transport.clone();
+                closing = Some(tokio::spawn(async move { transport.close(30 * SECOND).await }));
+            }
+            for _ in 0..round / 5 % 7 {
+                tokio::task::yield_now().await;
+            }
+            if !calls.is_empty() {
+                calls.swap_remove((round / 35) as usize % calls.len()).dropped().await;
+            }
+        }
+        peer.rest().await;
+        peer.cut();
+        closing.expect("it has begun in one of the steps").await.unwrap();
+        assert_eq!(begun.elapsed(), Duration::ZERO, "round {round}");
         assert_idle(&client);
     }
 }

@@ -38,9 +38,9 @@ pub(crate) fn scene_with(config: TransportConfig, pipe_bytes: usize) -> (Client,
 }
 
 /// The same with a signer.
-pub(crate) fn scene_signed(signer: Arc<dyn Signer>) -> (Client, Network) {
+pub(crate) fn scene_signed(signer: Arc<dyn Signer>, config: TransportConfig) -> (Client, Network) {
     let network = Network::new(ROOMY);
-    let builder = Transport::builder(TransportConfig::default()).connector(network.connector());
+    let builder = Transport::builder(config).connector(network.connector());
     let transport = builder.signer(signer).build().unwrap();
     (Client { transport, time: Time::Paused }, network)
 }
@@ -197,6 +197,12 @@ impl<T: std::fmt::Debug> InFlight<T> {
     pub(crate) async fn is_pending(&self) -> bool {
         settle().await;
         !self.0.is_finished()
+    }
+
+    /// Lets every task run that can; how this request has ended, if it has.
+    pub(crate) async fn pending_or_ended(&mut self) -> Option<Result<T, TransportError>> {
+        settle().await;
+        if self.0.is_finished() { Some((&mut self.0).await.unwrap()) } else { None }
     }
 
     /// Drops its future.
