@@ -3,6 +3,7 @@
 //!
 //! The harness speaks to it with a few lines of its own, not with the crates under test.
 
+mod cache;
 mod cluster;
 mod distribution;
 mod dump;

@@ -82,7 +82,9 @@ fn a_withdrawal_is_one_outcome_whoever_decides_it() {
         check(move || {
             let shared = queued(Kind::Call);
             let writer = spawn(&shared, move |fixture, record| write(fixture, record, poll));
-            let keeper = spawn(&shared, |fixture, record| drop(record.end(End::StartBy, fixture.at(15))));
+            let keeper = spawn(&shared, |fixture, record| {
+                record.end(End::StartBy, fixture.at(15));
+            });
             let caller = spawn(&shared, |fixture, record| {
                 record.end(End::Deadline, fixture.at(1_000));
                 block_on(|cx| record.poll_outcome(cx)).0
@@ -104,8 +106,12 @@ fn response_deadline_and_close_end_an_offered_request_once_and_wake_its_caller()
         check(move || {
             let shared = queued(Kind::Call);
             let frame = offered(&shared.1, shared.0.at(10));
-            let reader = spawn(&shared, |fixture, record| drop(record.respond(response(1), fixture.at(10))));
-            let timer = spawn(&shared, |fixture, record| drop(record.end(End::Deadline, fixture.at(1_000))));
+            let reader = spawn(&shared, |fixture, record| {
+                record.respond(response(1), fixture.at(10));
+            });
+            let timer = spawn(&shared, |fixture, record| {
+                record.end(End::Deadline, fixture.at(1_000));
+            });
             // The writer, and the close that comes when it has stopped.
             let writer = spawn(&shared, move |fixture, record| {
                 match poll {
@@ -174,8 +180,12 @@ fn response_deadline_and_close_end_a_written_request_once_and_wake_its_caller() 
     check(|| {
         let shared = queued(Kind::Call);
         assert!(write(&shared.0, &shared.1, Poll::All) > 0);
-        let reader = spawn(&shared, |fixture, record| drop(record.respond(response(1), fixture.at(20))));
-        let timer = spawn(&shared, |fixture, record| drop(record.end(End::Deadline, fixture.at(1_000))));
+        let reader = spawn(&shared, |fixture, record| {
+            record.respond(response(1), fixture.at(20));
+        });
+        let timer = spawn(&shared, |fixture, record| {
+            record.end(End::Deadline, fixture.at(1_000));
+        });
         let closer = spawn(&shared, |fixture, record| record.close(&CloseCause::EndOfStream, fixture.at(20)));
         let (fixture, record) = &shared;
         block_on(|cx| record.poll_outcome(cx));

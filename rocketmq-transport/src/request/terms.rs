@@ -111,7 +111,7 @@ pub(crate) enum Ending {
 /// What the writer finds when it wants to offer a frame.
 #[derive(Debug)]
 pub(crate) enum Offer {
-    /// The frame, which goes back with [`RequestRecord::settle`].
+    /// The frame, which goes back with [`RequestRecord::settle`](super::RequestRecord::settle).
     Frame(Frame),
     /// Nothing to write; take it out of lane and table.
     Gone,

@@ -1,10 +1,9 @@
 //! Every transition of the record, on plain values.
 
+mod history;
 mod offered;
 
 use std::sync::atomic::AtomicUsize;
-
-use proptest::prelude::*;
 
 use super::{
     fixture::{FRAME, Fixture, OVERHEAD, offered, outcome, response},
@@ -277,11 +276,30 @@ fn a_close_leaves_an_outcome_that_was_not_collected_and_forgets_a_tombstone() {
 fn the_caller_is_woken_by_whatever_ends_its_request() {
     type Case = (fn(&Fixture) -> Arc<RequestRecord>, fn(&RequestRecord, &Fixture));
     let cases: [Case; 6] = [
-        (|f| f.record(1, f.terms(1_000)), |record, f| drop(record.end(End::StartBy, f.at(20)))),
-        (|f| f.record(1, f.terms(1_000)), |record, f| drop(record.offer(f.at(1_000)))),
-        (|f| writing(f, oneway(f, 1_000)), |record, f| drop(record.finish(f.at(20)))),
-        (awaiting, |record, f| drop(record.respond(response(1), f.at(20)))),
-        (awaiting, |record, f| drop(record.end(End::Deadline, f.at(20)))),
+        (
+            |f| f.record(1, f.terms(1_000)),
+            |record, f| {
+                record.end(End::StartBy, f.at(20));
+            },
+        ),
+        (
+            |f| f.record(1, f.terms(1_000)),
+            |record, f| {
+                record.offer(f.at(1_000));
+            },
+        ),
+        (
+            |f| writing(f, oneway(f, 1_000)),
+            |record, f| {
+                record.finish(f.at(20));
+            },
+        ),
+        (awaiting, |record, f| {
+            record.respond(response(1), f.at(20));
+        }),
+        (awaiting, |record, f| {
+            record.end(End::Deadline, f.at(20));
+        }),
         (awaiting, |record, f| record.close(&lost(), f.at(20))),
     ];
     for (number, (make, end)) in cases.into_iter().enumerate() {
@@ -358,81 +376,5 @@ impl Calls {
 impl std::task::Wake for Counter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Relaxed);
-    }
-}
-
-/// Something that happens to a record.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    End(End),
-    Offer,
-    SettleNothing,
-    SettleSome,
-    SettleAll,
-    Finish,
-    Respond,
-    CutShort,
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    prop::sample::select(vec![
-        Event::End(End::Deadline),
-        Event::End(End::StartBy),
-        Event::End(End::Drop),
-        Event::Offer,
-        Event::SettleNothing,
-        Event::SettleSome,
-        Event::SettleAll,
-        Event::Finish,
-        Event::Respond,
-        Event::CutShort,
-    ])
-}
-
-proptest! {
-    #[test]
-    fn any_history_ends_with_at_most_one_outcome_and_a_whole_budget(
-        events in prop::collection::vec(event(), 0..12),
-        kind in prop::sample::select(vec![Kind::Call, Kind::Oneway]),
-    ) {
-        let fixture = Fixture::new();
-        let record = fixture.record(1, Terms { kind, ..fixture.terms(10_000) });
-        let (mut frame, mut begun, mut outcomes) = (None, false, 0);
-        for (ms, event) in (1..).zip(events) {
-            let now = fixture.at(ms);
-            match event {
-                Event::End(end) => drop(record.end(end, now)),
-                Event::Respond => drop(record.respond(response(1), now)),
-                Event::CutShort => record.cut_short(),
-                // The writer offers, settles and finishes in this order only.
-                Event::Offer if frame.is_none() => {
-                    if let Offer::Frame(taken) = record.offer(now) {
-                        frame = Some(taken);
-                    }
-                }
-                Event::SettleNothing if !begun => {
-                    frame.take().map(|frame| record.settle(Accepted::Nothing(frame), now));
-                }
-                Event::SettleSome if frame.is_some() && !begun => {
-                    record.settle(Accepted::Some, now);
-                    begun = true;
-                }
-                Event::SettleAll if frame.is_some() && !begun => {
-                    record.settle(Accepted::All, now);
-                    frame = None;
-                }
-                Event::Finish if begun => {
-                    record.finish(now);
-                    (frame, begun) = (None, false);
-                }
-                _ => {}
-            }
-            outcomes += u32::from(outcome(&record).is_some());
-        }
-        record.close(&lost(), fixture.at(100));
-        drop(frame);
-        outcomes += u32::from(outcome(&record).is_some());
-        prop_assert!(outcomes <= 1);
-        fixture.assert_idle();
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use serde_json::{Map, Value, json};
-
 use super::{
     distribution::Distribution,
     dump::{self, Dumped},
@@ -11,7 +9,7 @@ use super::{
     node::{BrokerSpec, Node},
     rpc,
     run_folder::RunFolder,
-    wait::{Look, wait_until},
+    wait::wait_until,
 };
 
 /// What to start. The default is version 5.5.0 with one broker, `broker-a`.
@@ -29,7 +27,8 @@ impl Default for ClusterSpec {
     }
 }
 
-/// A running name server with its brokers, all on loopback and with a fresh store.
+/// A running name server with its brokers, reached over loopback and with a fresh store. Version 4 listens on
+/// every other address as well, which it cannot be told not to.
 ///
 /// Dropping it kills the processes and removes their files. They are also killed when the process that holds
 /// the cluster ends in any other way, so a cluster can be kept in a `static`.
@@ -47,22 +46,19 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`HarnessError`] says what failed, with the last words of the process where one was the cause.
+    /// [`HarnessError`] says what failed, with what the process printed where one was the cause.
     pub fn start(spec: ClusterSpec) -> Result<Self, HarnessError> {
         let distribution = Distribution::fetch(&spec.version)?;
         let folder = RunFolder::new()?;
         let name_server = Node::name_server(&distribution, folder.path().join("namesrv"))?
-            .wait_until_ready(|address| registered(address).map(drop))?;
+            .wait_until_ready(|address| text(rpc::ask(address, GET_BROKER_CLUSTER_INFO, &[])).map(drop))?;
         let start = |(number, broker)| {
             let folder = folder.path().join(format!("broker-{number}"));
             Node::broker(&distribution, folder, broker, name_server.address())
         };
         let brokers = spec.brokers.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
         let wait = |broker: Node| {
-            broker.wait_until_ready(|address| {
-                let table = registered(name_server.address())?;
-                if table.contains(&quoted(address)) { Ok(()) } else { Err(table) }
-            })
+            broker.wait_until_ready(|address| check_registered(name_server.address(), address))
         };
         let brokers = brokers.into_iter().map(wait).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { brokers, name_server, folder, distribution })
@@ -86,30 +82,21 @@ impl Cluster {
     ///
     /// [`HarnessError`] when a broker refuses, or when the route is not complete within 30 seconds.
     pub fn create_topic(&self, topic: &str, queues: u32) -> Result<(), HarnessError> {
-        let fields = json!({
-            "topic": topic, "defaultTopic": "TBW102", "readQueueNums": queues.to_string(),
-            "writeQueueNums": queues.to_string(), "perm": "6", "topicFilterType": "SINGLE_TAG",
-            "topicSysFlag": "0", "order": "false",
-        });
-        let Value::Object(fields) = fields else { unreachable!("it was written as an object") };
+        let queues = queues.to_string();
+        let fields = [
+            ("topic", topic),
+            ("defaultTopic", "TBW102"),
+            ("readQueueNums", &queues),
+            ("writeQueueNums", &queues),
+            ("perm", "6"),
+            ("topicFilterType", "SINGLE_TAG"),
+            ("topicSysFlag", "0"),
+            ("order", "false"),
+        ];
         for broker in &self.brokers {
-            rpc::ask(broker.address(), UPDATE_AND_CREATE_TOPIC, fields.clone())?;
+            rpc::ask(broker.address(), UPDATE_AND_CREATE_TOPIC, &fields)?;
         }
-        wait_until(
-            || format!("route of {topic}"),
-            LIMIT,
-            || {
-                let fields = Map::from_iter([("topic".to_owned(), topic.into())]);
-                Ok(match text(rpc::ask(self.namesrv(), GET_ROUTEINFO_BY_TOPIC, fields)) {
-                    Ok(route)
-                        if self.brokers.iter().all(|broker| route.contains(&quoted(broker.address()))) =>
-                    {
-                        Look::Done
-                    }
-                    Ok(seen) | Err(seen) => Look::NotYet(seen),
-                })
-            },
-        )
+        wait_until(|| format!("route of {topic}"), LIMIT, || Ok(self.check_route(topic)?))
     }
 
     /// Reads every message that `topic` holds with Apache's own consumer, in the order of brokers, queues and
@@ -119,26 +106,31 @@ impl Cluster {
     ///
     /// [`HarnessError`] when a broker has not indexed its log within 30 seconds, or when the consumer fails.
     pub fn dump(&self, topic: &str) -> Result<Vec<Dumped>, HarnessError> {
-        for broker in &self.brokers {
-            wait_until(
-                || format!("index of the broker at {}", broker.address()),
-                LIMIT,
-                || {
-                    let info = text(rpc::ask(broker.address(), GET_BROKER_RUNTIME_INFO, Map::new()));
-                    Ok(match info {
-                        Ok(info) if info.contains(r#""dispatchBehindBytes":"0""#) => Look::Done,
-                        Ok(seen) | Err(seen) => Look::NotYet(seen),
-                    })
-                },
-            )?;
+        for broker in self.brokers.iter().map(Node::address) {
+            wait_until(|| format!("index of the broker at {broker}"), LIMIT, || Ok(check_index(broker)?))?;
         }
         dump::dump(&self.distribution, self.folder.path(), self.namesrv(), topic)
     }
+
+    /// Whether every broker is in the route of `topic`; what it is instead.
+    fn check_route(&self, topic: &str) -> Result<(), String> {
+        let route = text(rpc::ask(self.namesrv(), GET_ROUTEINFO_BY_TOPIC, &[("topic", topic)]))?;
+        let complete = self.brokers.iter().all(|broker| route.contains(&quoted(broker.address())));
+        if complete { Ok(()) } else { Err(route) }
+    }
 }
 
-/// The name server's table of brokers, as text: it is almost JSON, but with numbers for names.
-fn registered(name_server: SocketAddr) -> Result<String, String> {
-    text(rpc::ask(name_server, GET_BROKER_CLUSTER_INFO, Map::new()))
+/// Whether all that the broker has stored can be read; what it says instead.
+fn check_index(broker: SocketAddr) -> Result<(), String> {
+    let info = text(rpc::ask(broker, GET_BROKER_RUNTIME_INFO, &[]))?;
+    if info.contains(r#""dispatchBehindBytes":"0""#) { Ok(()) } else { Err(info) }
+}
+
+/// Whether the name server knows the broker; the table of those it knows instead. The table is almost JSON, but
+/// with numbers for names.
+fn check_registered(name_server: SocketAddr, broker: SocketAddr) -> Result<(), String> {
+    let table = text(rpc::ask(name_server, GET_BROKER_CLUSTER_INFO, &[]))?;
+    if table.contains(&quoted(broker)) { Ok(()) } else { Err(table) }
 }
 
 fn text(answer: Result<Vec<u8>, HarnessError>) -> Result<String, String> {

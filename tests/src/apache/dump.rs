@@ -1,13 +1,14 @@
 //! Reading a topic back with Apache's own consumer.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path, process::Command};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, time::Duration};
 
 use serde::Deserialize;
 
 use super::{
-    distribution::{Distribution, run},
+    distribution::Distribution,
     error::HarnessError,
     jvm,
+    process::{run, watched},
 };
 
 /// A stored message as Apache's Java consumer saw it.
@@ -39,18 +40,19 @@ pub struct Dumped {
     pub properties: BTreeMap<String, String>,
 }
 
-/// Reads all of `topic`, in the order of brokers, queues and offsets.
+/// Reads all of `topic`, in the order of brokers, queues and offsets; the consumer's files go below `folder`.
 pub(crate) fn dump(
     distribution: &Distribution,
     folder: &Path,
     name_server: SocketAddr,
     topic: &str,
 ) -> Result<Vec<Dumped>, HarnessError> {
-    let machine = jvm::arguments(folder, &distribution.class_path());
-    let mut java = Command::new("java");
-    java.arg("-Xmx256m").args(machine.map_err(HarnessError::io(|| format!("write to {folder:?}")))?);
+    let home = folder.join(format!("dump-{topic}"));
+    let machine = jvm::arguments(&home, &distribution.class_path());
+    let mut java = watched("java");
+    java.arg("-Xmx256m").args(machine.map_err(HarnessError::io(|| format!("write to {home:?}")))?);
     java.args(["Dump", &name_server.to_string(), topic]);
-    let lines = run(java)?;
+    let lines = run("java", java, &home, LIMIT)?;
     let parse = |line| {
         serde_json::from_slice(line).map_err(|source| HarnessError::Json {
             what: "a line of Dump",
@@ -68,3 +70,5 @@ pub(crate) fn dump(
     });
     Ok(messages)
 }
+
+const LIMIT: Duration = Duration::from_secs(300);

@@ -6,24 +6,22 @@ use std::{io, process::ExitStatus, time::Duration};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HarnessError {
-    /// A program of the machine is missing or cannot be started.
+    /// A program is missing on this machine.
     #[error(
-        "cannot run {program}: a JDK (11 or later) and Maven are needed, in Debian default-jdk-headless and maven"
+        "cannot find {program}: install a JDK (11 or later) and Maven, in Debian default-jdk-headless and maven"
     )]
-    Tool {
+    NoTool {
         /// Its name.
         program: String,
-        /// What the system said.
-        source: io::Error,
     },
     /// A program ended when it should not have, or not well.
-    #[error("{what} ended with {status}; it said:\n{output}")]
+    #[error("{what} ended with {status}; it printed:\n{output}")]
     Ended {
         /// Which program.
         what: String,
         /// How it ended.
         status: ExitStatus,
-        /// The last that it wrote.
+        /// What it printed.
         output: String,
     },
     /// Something that was waited for did not happen in time.

@@ -12,7 +12,7 @@ use super::{
     error::HarnessError,
     jvm,
     process::{Process, watched},
-    wait::{Look, wait_until},
+    wait::{Missing, wait_until},
 };
 
 /// A broker to start.
@@ -105,26 +105,17 @@ impl Node {
         ready: impl Fn(SocketAddr) -> Result<(), String>,
     ) -> Result<Start, HarnessError> {
         let (address, program) = (self.address, self.launch.program);
-        let mut start = Start::Ready;
-        wait_until(
-            || format!("start of the {} at {address}", program.name),
-            START_LIMIT,
-            || {
-                // In this order, so that the output of a process that has ended is complete.
-                let running = self.process.check_running();
-                let output = self.process.output();
-                if output.contains("Address already in use") {
-                    start = Start::PortTaken;
-                    return Ok(Look::Done);
-                }
-                running?;
-                Ok(match ready(address) {
-                    Ok(()) => Look::Done,
-                    Err(seen) => Look::NotYet(format!("{seen}\n{output}")),
-                })
-            },
-        )?;
-        Ok(start)
+        let look = || {
+            // In this order, so that the output of a process that has ended is complete.
+            let running = self.process.check_running();
+            let output = self.process.output();
+            if output.contains("Address already in use") {
+                return Ok(Start::PortTaken);
+            }
+            running?;
+            ready(address).map(|()| Start::Ready).map_err(|seen| Missing::Yet(format!("{seen}\n{output}")))
+        };
+        wait_until(|| format!("start of the {} at {address}", program.name), START_LIMIT, look)
     }
 }
 
@@ -150,7 +141,7 @@ impl Launch {
         let mut command = watched("java");
         command.env("ROCKETMQ_HOME", &self.folder).args(self.program.memory).args(machine);
         command.args([self.program.class, "-c"]).arg(self.folder.join(SETTINGS));
-        let process = Process::spawn(self.program.name, command, self.folder.join("output"))?;
+        let process = Process::spawn("java", command, &self.folder)?;
         Ok(Node { address: (Ipv4Addr::LOCALHOST, port).into(), process, launch: self })
     }
 
@@ -177,11 +168,10 @@ fn free_port() -> io::Result<u16> {
     loop {
         let probe = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = probe.local_addr()?.port();
-        let others = [port.checked_sub(2), port.checked_add(1)];
-        if others
-            .iter()
-            .all(|other| other.is_some_and(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()))
-        {
+        let free = |port: Option<u16>| {
+            port.is_some_and(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
+        };
+        if free(port.checked_sub(2)) && free(port.checked_add(1)) {
             return Ok(port);
         }
     }

@@ -1,14 +1,17 @@
 //! A child process that ends with its handle, and with the test process, however that ends.
 
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    time::Duration,
 };
 
-use super::error::HarnessError;
+use super::{
+    error::HarnessError,
+    wait::{Missing, wait_until},
+};
 
 /// A running program. Dropping it kills the program and waits for its end.
 #[derive(Debug)]
@@ -17,22 +20,18 @@ pub(crate) struct Process {
     child: Child,
     /// Held by this process alone: its end of file tells the watcher that nobody holds the program any more.
     leash: ChildStdin,
-    output: PathBuf,
+    folder: PathBuf,
 }
 
 impl Process {
-    /// Starts what [`watched`] has prepared; all it prints goes to the file `output`.
-    pub(crate) fn spawn(name: &str, mut command: Command, output: PathBuf) -> Result<Self, HarnessError> {
-        let stdout = File::create(&output).map_err(HarnessError::io(|| format!("create {output:?}")))?;
-        let stderr = stdout.try_clone().map_err(HarnessError::io(|| format!("share {output:?}")))?;
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(stdout)
-            .stderr(stderr)
-            .spawn()
-            .map_err(|source| HarnessError::Tool { program: "sh".to_owned(), source })?;
+    /// Starts what [`watched`] has prepared; what it prints goes to files in `folder`.
+    pub(crate) fn spawn(name: &str, mut command: Command, folder: &Path) -> Result<Self, HarnessError> {
+        let file =
+            |name| File::create(folder.join(name)).map_err(HarnessError::io(|| format!("create {name}")));
+        command.stdin(Stdio::piped()).stdout(file(STDOUT)?).stderr(file(STDERR)?);
+        let mut child = command.spawn().map_err(HarnessError::io(|| "start a shell"))?;
         let leash = child.stdin.take().expect("the standard input was asked to be a pipe");
-        Ok(Self { name: name.to_owned(), child, leash, output })
+        Ok(Self { name: name.to_owned(), child, leash, folder: folder.to_owned() })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -41,17 +40,27 @@ impl Process {
 
     /// Fails when the program has ended, with all that it has printed.
     pub(crate) fn check_running(&mut self) -> Result<(), HarnessError> {
-        let status = self.child.try_wait().map_err(HarnessError::io(|| format!("wait for {}", self.name)))?;
-        status.map_or(Ok(()), |status| Err(self.ended(status)))
+        self.try_wait()?.map_or(Ok(()), |status| Err(self.ended(status)))
     }
 
     /// What the program has printed so far.
     pub(crate) fn output(&self) -> String {
-        let printed = fs::read(&self.output).unwrap_or_default();
-        String::from_utf8_lossy(&printed).into_owned()
+        let printed = [STDOUT, STDERR].map(|name| self.printed(name));
+        String::from_utf8_lossy(&printed.concat()).into_owned()
+    }
+
+    fn printed(&self, file: &str) -> Vec<u8> {
+        fs::read(self.folder.join(file)).unwrap_or_default()
+    }
+
+    fn try_wait(&mut self) -> Result<Option<ExitStatus>, HarnessError> {
+        self.child.try_wait().map_err(HarnessError::io(|| format!("wait for {}", self.name)))
     }
 
     fn ended(&self, status: ExitStatus) -> HarnessError {
+        if status.code() == Some(NOT_FOUND) {
+            return HarnessError::NoTool { program: self.name.clone() };
+        }
         HarnessError::Ended { what: self.name.clone(), status, output: self.output() }
     }
 
@@ -76,10 +85,26 @@ impl Drop for Process {
 
 /// A command that runs `program` in place of a shell which has left a watcher behind: that reads standard
 /// input and kills the program at its end, unless a line came first.
-pub(crate) fn watched(program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn watched(program: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", WATCH, "sh"]).arg(program);
+    command.args(["-c", WATCH, "sh", program]);
     command
+}
+
+/// Runs what [`watched`] has prepared to its end, and returns what it has printed to standard output.
+pub(crate) fn run(
+    name: &str,
+    command: Command,
+    folder: &Path,
+    limit: Duration,
+) -> Result<Vec<u8>, HarnessError> {
+    let mut process = Process::spawn(name, command, folder)?;
+    let status = wait_until(
+        || format!("end of {name}"),
+        limit,
+        || process.try_wait()?.ok_or_else(|| Missing::Yet(process.output())),
+    )?;
+    if status.success() { Ok(process.printed(STDOUT)) } else { Err(process.ended(status)) }
 }
 
 /// `$$` is the shell's number, which the program takes over with `exec`.
@@ -89,26 +114,33 @@ exec 3<&0
 exec "$@" </dev/null 3<&-
 "#;
 
+/// The status of a shell that cannot find what it is to run.
+const NOT_FOUND: i32 = 127;
+
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
+
 #[cfg(test)]
 mod tests {
-    use std::{env, os::unix::process::ExitStatusExt, path::Path, process};
+    use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+    use crate::apache::run_folder::RunFolder;
 
     fn exists(id: u32) -> bool {
-        Path::new(&format!("/proc/{id}")).exists()
+        Path::new("/proc").join(id.to_string()).exists()
     }
 
-    fn spawn(name: &str, program: &str, arguments: &[&str]) -> Process {
-        let mut command = watched(program);
-        command.args(arguments);
-        let output = env::temp_dir().join(format!("rocketmq-tests-{name}-{}", process::id()));
-        Process::spawn(name, command, output).expect("a shell starts everywhere")
+    fn shell(script: &str) -> Command {
+        let mut command = watched("sh");
+        command.args(["-c", script]);
+        command
     }
 
     #[test]
     fn dropping_the_handle_ends_the_program() {
-        let process = spawn("dropped", "sleep", &["1000"]);
+        let folder = RunFolder::new().unwrap();
+        let process = Process::spawn("sleeper", shell("exec sleep 1000"), folder.path()).unwrap();
         let id = process.id();
         assert!(exists(id));
         drop(process);
@@ -129,11 +161,27 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_by_itself_is_reported_with_what_it_printed() {
-        let mut process = spawn("spoken", "sh", &["-c", "echo no such luck; exit 3"]);
-        process.child.wait().expect("it was started here");
-        let error = process.check_running().expect_err("it has ended").to_string();
-        assert!(error.contains("spoken ended with exit status: 3"), "{error}");
-        assert!(error.contains("no such luck"), "{error}");
+    fn a_program_that_fails_is_reported_with_what_it_printed() {
+        let folder = RunFolder::new().unwrap();
+        let command = shell("echo no such luck; echo none at all >&2; exit 3");
+        let error = run("unlucky", command, folder.path(), Duration::MAX).unwrap_err().to_string();
+        assert!(error.contains("unlucky ended with exit status: 3"), "{error}");
+        assert!(error.contains("no such luck") && error.contains("none at all"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_given_up() {
+        let folder = RunFolder::new().unwrap();
+        let command = shell("exec sleep 1000");
+        let error = run("sleeper", command, folder.path(), Duration::ZERO).unwrap_err();
+        assert!(matches!(error, HarnessError::NotInTime { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_what_to_install() {
+        let folder = RunFolder::new().unwrap();
+        let command = watched("no-such-program");
+        let error = run("no-such-program", command, folder.path(), Duration::MAX).unwrap_err().to_string();
+        assert!(error.contains("cannot find no-such-program") && error.contains("maven"), "{error}");
     }
 }

@@ -7,16 +7,13 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::error::HarnessError;
 
 /// Asks `peer` and returns the body of its answer; any status but success is an error.
-pub(crate) fn ask(
-    peer: SocketAddr,
-    request: i32,
-    fields: Map<String, Value>,
-) -> Result<Vec<u8>, HarnessError> {
+pub(crate) fn ask(peer: SocketAddr, request: i32, fields: &[(&str, &str)]) -> Result<Vec<u8>, HarnessError> {
+    let fields: Map<_, _> = fields.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
     let header = json!({
         "code": request, "flag": 0, "language": "JAVA", "opaque": 1, "version": 0, "extFields": fields,
     });

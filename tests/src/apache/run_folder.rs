@@ -7,10 +7,7 @@ use std::{
     process,
 };
 
-use super::{
-    distribution::{cache_folder, lock_cache},
-    error::HarnessError,
-};
+use super::{cache, error::HarnessError};
 
 /// A fresh folder, removed when it is dropped.
 #[derive(Debug)]
@@ -23,8 +20,8 @@ pub(crate) struct RunFolder {
 impl RunFolder {
     /// Makes a folder of a new name, and removes those whose process has ended.
     pub(crate) fn new() -> Result<Self, HarnessError> {
-        let _cache = lock_cache()?;
-        let runs = cache_folder().join("run");
+        let _cache = cache::lock()?;
+        let runs = cache::folder().join("run");
         fs::create_dir_all(&runs).map_err(HarnessError::io(|| format!("create {runs:?}")))?;
         remove_ended(&runs).map_err(HarnessError::io(|| format!("clear {runs:?}")))?;
         let mut names = (0..).map(|number| runs.join(format!("{}-{number}", process::id())));

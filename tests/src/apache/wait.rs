@@ -7,28 +7,41 @@ use std::{
 
 use super::error::HarnessError;
 
-/// One look at what is waited for.
-pub(crate) enum Look {
-    /// It is there.
-    Done,
-    /// It is not; this was seen instead.
-    NotYet(String),
+/// Why a look did not find what is waited for.
+pub(crate) enum Missing {
+    /// It may still come; this was seen instead.
+    Yet(String),
+    /// It will not come.
+    ForGood(HarnessError),
 }
 
-/// Looks until it is done, and gives up when `limit` has passed.
-pub(crate) fn wait_until(
+impl From<String> for Missing {
+    fn from(seen: String) -> Self {
+        Self::Yet(seen)
+    }
+}
+
+impl From<HarnessError> for Missing {
+    fn from(error: HarnessError) -> Self {
+        Self::ForGood(error)
+    }
+}
+
+/// Looks until it is there, and gives up when `limit` has passed.
+pub(crate) fn wait_until<T>(
     what: impl FnOnce() -> String,
     limit: Duration,
-    mut look: impl FnMut() -> Result<Look, HarnessError>,
-) -> Result<(), HarnessError> {
+    mut look: impl FnMut() -> Result<T, Missing>,
+) -> Result<T, HarnessError> {
     let started = Instant::now();
     loop {
-        match look()? {
-            Look::Done => return Ok(()),
-            Look::NotYet(seen) if started.elapsed() >= limit => {
+        match look() {
+            Ok(found) => return Ok(found),
+            Err(Missing::ForGood(error)) => return Err(error),
+            Err(Missing::Yet(seen)) if started.elapsed() >= limit => {
                 return Err(HarnessError::NotInTime { what: what(), limit, seen });
             }
-            Look::NotYet(_) => thread::sleep(PAUSE),
+            Err(Missing::Yet(_)) => thread::sleep(PAUSE),
         }
     }
 }
