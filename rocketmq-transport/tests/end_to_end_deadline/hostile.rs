@@ -105,6 +105,23 @@ async fn a_frame_that_dribbles_in_within_the_limit_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_frame_that_dribbles_in_past_the_limit_closes_the_connection_all_the_same() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let call = client.call(ask(60 * SECOND));
+    let frame = begin_half(&mut peer).await;
+    for byte in &frame[50..79] {
+        pass(SECOND).await;
+        peer.send_raw(&[*byte]).await;
+    }
+    assert!(call.is_pending().await);
+    let error = call.fails().await;
+    assert_ended(&error, Stage::AwaitingResponse, Certainty::Unknown);
+    assert_eq!(error.elapsed(), 30 * SECOND);
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_connection_outlives_the_limit_of_an_incomplete_frame() {
     let (client, mut network) = scene(ROOMY);
     let mut peer = connected(&client, &mut network).await;
