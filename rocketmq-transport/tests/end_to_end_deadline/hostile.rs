@@ -35,7 +35,7 @@ async fn malformed_bytes_close_the_connection_with_an_error_that_names_the_fault
         frame.extend(header.as_bytes());
         frame
     };
-    let cases: [(Vec<u8>, fn(&FrameError) -> bool, &str); 8] = [
+    let cases: [(Vec<u8>, Fault, &str); 8] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), |e| matches!(e, FrameError::TooLong { .. }), "HTTP/1"),
         (vec![0x15, 3, 3, 0, 2, 2, 40, 0], |e| matches!(e, FrameError::TooLong { .. }), "TLS"),
         (vec![0x7F, 0xFF, 0xFF, 0xFF], |e| matches!(e, FrameError::TooLong { .. }), "over the limit"),
@@ -52,6 +52,9 @@ async fn malformed_bytes_close_the_connection_with_an_error_that_names_the_fault
         assert!(cause.to_string().contains(hint), "{cause}");
     }
 }
+
+/// Which fault is expected.
+type Fault = fn(&FrameError) -> bool;
 
 /// A whole answer to the request with `opaque`, of which a test sends what it likes.
 fn answer(opaque: Opaque) -> Vec<u8> {
@@ -98,6 +101,23 @@ async fn a_frame_that_dribbles_in_within_the_limit_is_taken() {
         peer.send_raw(&[*byte]).await;
     }
     assert_eq!(call.succeeds().await.response.body(), [1; 100]);
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_dribbles_in_past_the_limit_closes_the_connection_all_the_same() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let call = client.call(ask(60 * SECOND));
+    let frame = begin_half(&mut peer).await;
+    for byte in &frame[50..79] {
+        pass(SECOND).await;
+        peer.send_raw(&[*byte]).await;
+    }
+    assert!(call.is_pending().await);
+    let error = call.fails().await;
+    assert_ended(&error, Stage::AwaitingResponse, Certainty::Unknown);
+    assert_eq!(error.elapsed(), 30 * SECOND);
     assert_idle(&client);
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Time is paused and pipes are in memory, but for `sockets`, where the socket is the point.
 
+#![cfg(test)]
+
 mod admission;
 mod backoff;
 mod closing;
@@ -14,7 +16,6 @@ mod logged;
 mod queued;
 mod retiring;
 mod sockets;
-#[cfg(test)]
 mod support;
 mod torn;
 mod waiting;

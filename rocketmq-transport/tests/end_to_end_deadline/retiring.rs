@@ -377,7 +377,9 @@ async fn a_connection_that_was_unused_for_100_seconds_is_not_used_again() {
     exchange(&client, &mut peer).await;
     assert_eq!(network.dials(), 1);
     pass(100 * SECOND).await;
+    let unused = Instant::now();
     peer.expect_end().await;
+    assert_eq!(unused.elapsed(), ms(0));
     connected(&client, &mut network).await;
     assert_eq!(network.dials(), 2);
     assert_idle(&client);
