@@ -26,6 +26,7 @@ pub use self::{
 };
 use crate::{
     error::SendError,
+    failure_log::FailureLines,
     heartbeat::Registration,
     message::{Message, MessageLimits, UniqueKeys},
     queue::MessageQueue,
@@ -61,6 +62,7 @@ struct Shared {
     transport: Transport,
     routes: Routes,
     registration: Registration,
+    log: FailureLines,
     keys: UniqueKeys,
     policy: Policy,
     tasks: Tasks,
@@ -238,6 +240,7 @@ impl Shared {
         let unregistered = self.registration.unregister(deadline).await;
         self.tasks.stop().await;
         let transport = self.transport.close(deadline.remaining(tokio::time::Instant::now())).await;
+        self.log.flush();
         ShutdownReport {
             finished: in_progress.saturating_sub(unfinished),
             unfinished,

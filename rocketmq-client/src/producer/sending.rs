@@ -18,7 +18,6 @@ use self::delivery::{Delivery, Ended, Sent, decision};
 use crate::{
     attempt::{Attempt, Attempts},
     error::{SendError, SendErrorKind, SendReport},
-    failure_log,
     message::Message,
     producer::{
         SendOptions, Shared,
@@ -83,8 +82,9 @@ impl<'p, D: Delivery> Sending<'p, D> {
         match self.deliver().await {
             Ok(receipt) => Ok(receipt),
             Err(kind) => {
+                let log = &self.shared.log;
                 let error = self.failed(kind);
-                failure_log::send(&error);
+                log.send(&error);
                 Err(error)
             }
         }
