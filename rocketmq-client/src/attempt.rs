@@ -101,10 +101,8 @@ impl Attempt {
 
     /// The failure of the transport, where that is what ended it.
     pub(crate) fn transport_error(&self) -> Option<&TransportError> {
-        match self.error()? {
-            SendErrorKind::Transport(error) => Some(error),
-            _ => None,
-        }
+        let SendErrorKind::Transport(error) = self.error()? else { return None };
+        Some(error)
     }
 }
 

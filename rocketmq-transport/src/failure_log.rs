@@ -169,9 +169,7 @@ pub(crate) fn log_folded<K>(fold: &Fold<K, TransportError>) {
 /// The admission limit that was reached.
 fn admission(error: &TransportError) -> Option<Refusal> {
     match error.kind() {
-        TransportErrorKind::QueueSaturated(refusal) | TransportErrorKind::TooLarge(refusal) => {
-            Some(*refusal)
-        }
+        TransportErrorKind::QueueSaturated(refusal) | TransportErrorKind::TooLarge(refusal) => Some(*refusal),
         _ => None,
     }
 }
