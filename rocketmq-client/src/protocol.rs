@@ -5,8 +5,10 @@
 
 pub(crate) mod code;
 pub(crate) mod heartbeat;
+pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod send;
+pub(crate) mod stored;
 #[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) mod topic;
 

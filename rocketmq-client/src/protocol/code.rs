@@ -7,6 +7,8 @@ use rocketmq_transport::Code;
 pub(crate) const SEND_MESSAGE: Code = Code(10);
 /// Stores one message; field names of one letter. This is what clients send.
 pub(crate) const SEND_MESSAGE_V2: Code = Code(310);
+/// Asks for messages by key.
+pub(crate) const QUERY_MESSAGE: Code = Code(12);
 /// Creates a topic or changes its settings.
 #[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) const UPDATE_AND_CREATE_TOPIC: Code = Code(17);
@@ -38,6 +40,8 @@ pub(crate) const VERSION_NOT_SUPPORTED: Code = Code(15);
 pub(crate) const NO_PERMISSION: Code = Code(16);
 /// The topic is not known here; from a name server: there is no route.
 pub(crate) const TOPIC_NOT_EXIST: Code = Code(17);
+/// No message has the key asked for.
+pub(crate) const QUERY_NOT_FOUND: Code = Code(22);
 /// A parameter breaks a rule (since 5.3.2).
 pub(crate) const INVALID_PARAMETER: Code = Code(29);
 /// The operation is refused for this kind of message.

@@ -152,7 +152,7 @@ pub(in crate::producer) fn decision(failure: &Failure, duplicates: Duplicates) -
 }
 
 /// What a broker's answer says.
-fn read(response: &Command) -> Result<(SendStatus, SendResponse), Failure> {
+pub(in crate::producer) fn read(response: &Command) -> Result<(SendStatus, SendResponse), Failure> {
     let remark = response.remark().unwrap_or_default();
     let (code, remark) = (response.code(), shortened(&remark));
     let refused =
