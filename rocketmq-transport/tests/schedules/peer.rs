@@ -41,6 +41,7 @@ pub(crate) async fn serve(schedule: Arc<Schedule>, nth: usize, end: PipeEnd, log
         read: 0,
         paused: opened,
         due: BTreeMap::new(),
+        planned: 0,
     };
     connection.run().await;
 }
@@ -58,7 +59,8 @@ struct Connection {
     /// Reads nothing before.
     paused: Instant,
     /// What is to be sent, by instant and then in the order it was thought of.
-    due: BTreeMap<(Instant, usize), (Option<usize>, Vec<u8>)>,
+    due: BTreeMap<(Instant, u64), (Option<usize>, Vec<u8>)>,
+    planned: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +174,8 @@ impl Connection {
 
     fn plan_frame(&mut self, wait: u64, number: Option<usize>, frame: Vec<u8>) {
         let at = Instant::now() + Duration::from_millis(wait);
-        self.due.insert((at, self.due.len()), (number, frame));
+        self.planned += 1;
+        self.due.insert((at, self.planned), (number, frame));
     }
 
     async fn answer(&mut self) {

@@ -254,7 +254,7 @@ impl RequestPlan {
 
     /// The same without two things at the same instant, whose order depends on what happened before.
     fn without_ties(self) -> Self {
-        let (third, ninth) = (|wait| 10 * wait + 3, |wait| 10 * wait + 9);
+        let (third, ninth) = (|wait: u64| 10 * wait + 3, |wait: u64| 10 * wait.min(100) + 9);
         Self {
             start_by: self.start_by.map(ninth),
             dropped: self.dropped.map(ninth),
