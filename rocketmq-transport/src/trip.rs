@@ -117,7 +117,8 @@ impl<'a> Trip<'a> {
             code: self.terms.code,
             budget: self.terms.deadline.budget(),
             bytes: self.terms.bytes,
-            last_heard: heard.map(|heard| now.saturating_duration_since(heard)),
+            // The caller may look long after its request has ended.
+            last_heard: heard.map(|heard| self.clock.marked_at().saturating_duration_since(heard)),
             client_stalled: late_by.filter(|late_by| expired && *late_by >= MIN_STALL),
             late: awaited.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })
