@@ -19,9 +19,9 @@ use self::{
     keeper::keep,
 };
 use crate::{
-    Admission, Certainty, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable, Request,
-    RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError, TransportErrorKind,
-    Verdict,
+    Admission, Certainty, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable,
+    Request, RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError,
+    TransportErrorKind, Verdict,
     budget::{AcquireError, Ask, PeerBudget, Refused},
     connect::Connector,
     connection::{Claim, Connection, Rejected, Signed, outgoing},
