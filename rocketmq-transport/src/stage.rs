@@ -181,6 +181,11 @@ impl StageClock {
         self.elapsed() + now.saturating_duration_since(self.since)
     }
 
+    /// The instant of the last mark.
+    pub(crate) const fn marked_at(&self) -> Instant {
+        self.since
+    }
+
     fn slot(&self, slot: usize) -> Option<Duration> {
         (self.entered & (1 << slot) != 0).then(|| Duration::from_nanos(self.spent[slot]))
     }

@@ -142,6 +142,21 @@ pub enum CloseCause {
     Closed,
 }
 
+impl CloseCause {
+    /// What an [`io::Error`] made of it says, so that causes are told apart there too.
+    pub(crate) fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::EndOfStream => io::ErrorKind::UnexpectedEof,
+            Self::Io(error) => error.kind(),
+            Self::Malformed(_) => io::ErrorKind::InvalidData,
+            Self::FrameReadTimeout { .. } | Self::FrameWriteTimeout { .. } | Self::WriteStalled { .. } => {
+                io::ErrorKind::TimedOut
+            }
+            Self::Panicked | Self::Aborted | Self::Retired(_) | Self::Closed => io::ErrorKind::Other,
+        }
+    }
+}
+
 /// Why a connection takes no more requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
