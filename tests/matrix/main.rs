@@ -1,0 +1,6 @@
+//! The fault matrix: every stage, everything that can go wrong there, and what the client says of it.
+
+mod calls;
+mod check;
+mod row;
+mod table;
