@@ -1,5 +1,6 @@
 //! What the line of a failed request has to say.
 
+use rocketmq_client::SendError;
 use rocketmq_transport::{Stage, TransportError, test_support::LogLine};
 use tracing::Level;
 
@@ -34,6 +35,47 @@ pub(crate) fn check_call_line(row: &Row, failure: &Failure, error: &TransportErr
     assert!(in_flight.is_some_and(|(_, count)| count.parse::<u64>().is_ok()), "{line:?}");
     found.sort();
     assert_eq!(found, expected, "{}", row.name());
+}
+
+/// Checks the line of a send that made one attempt or none.
+pub(crate) fn check_send_line(row: &Row, failure: &Failure, error: &SendError, line: &LogLine) {
+    assert_eq!((line.level, &*line.target), (Level::WARN, "rocketmq::request"));
+    let mut expected: Vec<(&str, String)> = vec![
+        ("code_id", failure.code.into()),
+        ("stage", row.stage.to_string()),
+        ("certainty", failure.certainty.to_string()),
+        ("budget_ms", row.budget().as_millis().to_string()),
+        ("elapsed_ms", failure.ms.to_string()),
+        ("bytes", error.bytes().to_string()),
+        ("topic", error.topic().to_owned()),
+        ("route_ms", if row.stage == Stage::Route { failure.ms.to_string() } else { "0".into() }),
+    ];
+    if let Some(attempt) = error.attempts().last() {
+        expected.extend([
+            ("peer", attempt.peer().to_string()),
+            ("broker", attempt.broker().to_owned()),
+            ("queue_id", attempt.queue().id().to_string()),
+            ("attempt", "1".into()),
+            ("request", "310".into()),
+        ]);
+        expected.extend(attempt.generation().map(|generation| ("generation", generation.to_string())));
+        expected.extend(attempt.opaque().map(|opaque| ("opaque", opaque.to_string())));
+        expected.extend(passed(row.stage).map(|stage| {
+            (milliseconds(stage), if stage == row.stage { failure.ms.to_string() } else { "0".into() })
+        }));
+    }
+    expected.extend(
+        failure
+            .fields
+            .iter()
+            .filter(|(name, _)| *name != "admission")
+            .map(|(name, value)| (*name, (*value).into())),
+    );
+    for (name, value) in expected {
+        assert_eq!(line.fields.get(name), Some(&value), "{name} of {}: {line:?}", row.name());
+    }
+    let later = Stage::ALL.into_iter().filter(|stage| *stage > row.stage);
+    assert!(later.map(milliseconds).all(|name| !line.fields.contains_key(name)), "{}: {line:?}", row.name());
 }
 
 /// The stages that a request of the transport has passed when it ends in `last`.

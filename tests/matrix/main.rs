@@ -2,5 +2,7 @@
 
 mod calls;
 mod check;
+mod retries;
 mod row;
+mod sends;
 mod table;
