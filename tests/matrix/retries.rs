@@ -46,25 +46,34 @@ async fn every_row_of_a_send_ends_as_the_table_says_in_one_line() {
 async fn what_the_producer_does_after_every_row_is_what_the_table_says() {
     for row in rows().iter().filter(|row| reaches_a_send(row)) {
         let Some(failure) = row.failure().filter(|_| makes_an_attempt(row)) else { continue };
-        for duplicates in [Duplicates::Allow, Duplicates::Forbid] {
-            if row.fault == Fault::StartBy && row.stage == Stage::Admission {
-                continue;
-            }
-            let ended = run(row, Watched::Followed(duplicates)).await.ended.expect("it was not dropped");
-            let attempts = match &ended {
-                Ok(receipt) => SendReceipt::attempts(receipt),
-                Err(error) => error.attempts(),
-            };
-            let name = format!("{}, {duplicates:?}: {attempts:?}", row.name());
-            check_first(row, failure, &attempts[0], &name);
-            let another = match (failure.next, duplicates) {
-                (Next::Another, _) | (Next::AnotherIfAllowed, Duplicates::Allow) => true,
-                (Next::AnotherIfAllowed, Duplicates::Forbid) | (Next::Stop(_), _) => false,
-                (Next::Never(because), _) => panic!("{name}: {because}"),
-            };
-            let asked: Vec<_> = attempts.iter().map(Attempt::broker).collect();
-            assert_eq!(asked, if another { &["broker-a", "broker-b"][..] } else { &["broker-a"] }, "{name}");
-            assert_eq!(ended.is_ok(), another && !fails_everywhere(row), "{name}");
+        check_next(row, failure).await;
+    }
+}
+
+/// Checks what follows the first attempt of a send, where there is another broker.
+pub(crate) async fn check_next(row: &Row, failure: &Failure) {
+    for duplicates in [Duplicates::Allow, Duplicates::Forbid] {
+        let ended = run(row, Watched::Followed(duplicates)).await.ended.expect("it was not dropped");
+        let attempts = match &ended {
+            Ok(receipt) => SendReceipt::attempts(receipt),
+            Err(error) => error.attempts(),
+        };
+        let name = format!("{}, {duplicates:?}: {attempts:?}", row.name());
+        check_first(row, failure, &attempts[0], &name);
+        let another = match (failure.next, duplicates) {
+            (Next::Another, _) | (Next::AnotherIfAllowed, Duplicates::Allow) => true,
+            (Next::AnotherIfAllowed, Duplicates::Forbid) | (Next::Stop(_), _) => false,
+            (Next::Never(because), _) => panic!("{name}: {because}"),
+        };
+        let asked: Vec<_> = attempts.iter().map(Attempt::broker).collect();
+        assert_eq!(asked, if another { &["broker-a", "broker-b"][..] } else { &["broker-a"] }, "{name}");
+        assert_eq!(ended.is_ok(), another && !fails_everywhere(row), "{name}");
+        if let Ok(receipt) = &ended {
+            assert_eq!(
+                receipt.stage_clock().paused(),
+                None,
+                "another broker is asked without a pause: {name}"
+            );
         }
     }
 }

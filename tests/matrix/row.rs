@@ -74,14 +74,14 @@ pub(crate) enum By {
 pub(crate) enum Script {
     /// The name server does this.
     Names(Names),
-    /// The whole client's limit is used up before the lookup.
+    /// The whole client's limit is used up.
     ClientFull,
     EmptyBody,
     UnknownQueue,
     /// The body is larger than what may be kept for a repetition.
     LargeBody,
-    /// The broker says that it is busy.
-    Busy,
+    /// The broker answers with this code and remark.
+    Answer(i32, &'static str),
     /// It says that it has stored the message, and not where.
     Unreadable,
 }

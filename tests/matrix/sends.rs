@@ -38,7 +38,12 @@ pub(crate) struct Outcome {
 pub(crate) async fn run(row: &Row, watched: Watched) -> Outcome {
     let mut scene = Scene::new(row, watched);
     if row.stage != Stage::Route && row.by != By::Send(Script::LargeBody) {
-        scene.warm_up().await;
+        // A send that sets the scene takes the healthy broker's turn.
+        let one_more = matches!(
+            (row.stage, row.fault),
+            (Stage::Admission, Fault::Saturation) | (Stage::Connect, Fault::Lost)
+        );
+        scene.warm_up(if one_more { "broker-a" } else { "broker-b" }).await;
         scene.freeze(row).await;
     } else if row.by == By::Send(Script::ClientFull) {
         scene.fill_client().await;
@@ -105,8 +110,8 @@ impl Scene {
         Self { watched, producer, network, signer, broker: None, next_opaque: 0, holder: None }
     }
 
-    /// Connects everybody, and makes the scripted broker the one that the next send asks first.
-    async fn warm_up(&mut self) {
+    /// Connects everybody, and sends until `last` had its turn, where the brokers take turns.
+    async fn warm_up(&mut self, last: &str) {
         self.producer.start().await.unwrap();
         let mut broker = self.network.accept().await;
         advance(Duration::from_millis(1)).await;
@@ -125,8 +130,8 @@ impl Scene {
                     send.await
                 }
             };
-            let healthy_was_asked = receipt.unwrap().unwrap().broker() == "broker-b";
-            if self.watched == Watched::Alone || healthy_was_asked {
+            let receipt = receipt.unwrap().unwrap();
+            if self.watched == Watched::Alone || receipt.broker() == last {
                 break;
             }
         }
@@ -137,10 +142,7 @@ impl Scene {
     async fn freeze(&mut self, row: &Row) {
         match (row.stage, row.fault) {
             (_, Fault::Unfit) | (Stage::Route | Stage::AwaitingResponse, _) => {}
-            (Stage::Admission, _) => {
-                self.hold().await;
-                self.skip_turn().await;
-            }
+            (Stage::Admission, _) => self.hold().await,
             (Stage::Connect, fault) => {
                 self.broker.take().expect("it was warmed up").cut();
                 settle().await;
@@ -148,7 +150,6 @@ impl Scene {
                     let lost = self.send_to_scripted();
                     self.network.accept().await.cut();
                     assert!(lost.await.unwrap().is_err());
-                    self.skip_turn().await;
                 } else {
                     self.network.set_dialing(Dialing::Hold);
                 }
@@ -166,17 +167,9 @@ impl Scene {
         self.holder = Some((send, request));
     }
 
-    /// Lets the healthy broker have its turn, after a send to the scripted one.
-    async fn skip_turn(&self) {
-        if self.watched != Watched::Alone {
-            let send = spawn(&self.producer, Message::new("orders", "other"), SendOptions::default());
-            assert_eq!(send.await.unwrap().unwrap().broker(), "broker-b");
-        }
-    }
-
     /// Takes the only place of the whole client, with a send to a topic whose route is known.
     async fn fill_client(&mut self) {
-        self.warm_up().await;
+        self.warm_up("broker-a").await;
         self.hold().await;
     }
 
@@ -205,7 +198,9 @@ impl Scene {
             (By::Send(Script::UnknownQueue), _) => {
                 options.queue = Some(MessageQueue::new("orders", "broker-z", 7));
             }
-            (By::Send(Script::ClientFull), _) => message = Message::new("invoices", "two apples"),
+            (By::Send(Script::ClientFull), _) if row.stage == Stage::Route => {
+                message = Message::new("invoices", "two apples");
+            }
             (By::Send(Script::LargeBody), _) | (By::Call, Fault::Unfit) => {
                 message = Message::new(
                     "orders",
@@ -246,7 +241,10 @@ impl Scene {
             (Fault::Refuses, Stage::Connect) => dialing(io::ErrorKind::ConnectionRefused),
             (Fault::Saturation, Stage::Connect) => dialing(io::ErrorKind::AddrNotAvailable),
             (Fault::Refuses, Stage::Signing) => self.signer.set(Readiness::Fail),
-            (Fault::Refuses, _) => self.answer(2, "[PCBUSY_CLEAN_QUEUE]broker busy").await,
+            (Fault::Refuses, _) => {
+                let By::Send(Script::Answer(code, remark)) = row.by else { panic!("{}", row.name()) };
+                self.answer(code, remark).await;
+            }
             (Fault::Unfit, _) => self.answer(0, "").await,
             (Fault::Shutdown, _) => {
                 let producer = self.producer.clone();

@@ -6,7 +6,7 @@ use rocketmq_transport::{
 };
 
 use crate::row::{
-    By::{self, Call, Nobody, Send},
+    By::{self, Call, Send},
     Expect::{self, Abandoned, CannotHappen, GoesOn},
     Failure,
     Fault::{self, Deadline, Dropped, Lost, Refuses, Saturation, Shutdown, Silent, StartBy, Unfit},
@@ -27,7 +27,7 @@ fn route() -> Vec<Row> {
     let row = |fault, how, script, expect| Row::new(Stage::Route, fault, how, Send(script), expect);
     let names = |fault, how, names, expect| row(fault, how, Script::Names(names), expect);
     let ends = |code, ms| fails(code, NotSent, ms, Stop(ASKED_NOBODY));
-    let refused = |code| fails(code, Refused, 0, Stop(ASKED_NOBODY));
+    let refused = |code| fails(code, Refused, 0, Stop("it is the same for every broker"));
     vec![
         names(Deadline, "the lookup outlasts the budget", Names::Silent, ends("RMQ-C02", 500)),
         names(Dropped, "dropped during the lookup", Names::Silent, Abandoned { frames: 0 }),
@@ -64,7 +64,16 @@ fn admission() -> Vec<Row> {
         impossible(Stage::Admission, Refuses, "no peer is asked; the limits are our own"),
         row(
             Saturation,
-            "the limit is used up",
+            "the limit of the whole client is used up",
+            Send(Script::ClientFull),
+            with(
+                fails("RMQ-T03", Refused, 0, Stop("it is the same for every broker")),
+                &[("admission", CLIENT_FULL)],
+            ),
+        ),
+        row(
+            Saturation,
+            "the limit of this peer is used up",
             Call,
             with(fails("RMQ-T03", Refused, 0, Another), &[("admission", CLASS_FULL)]),
         ),
@@ -82,7 +91,7 @@ fn admission() -> Vec<Row> {
             Unfit,
             "the body may not be kept for a repetition",
             Send(Script::LargeBody),
-            fails("RMQ-C07", Refused, 0, Stop(ASKED_NOBODY)),
+            fails("RMQ-C07", Refused, 0, Stop("it is the same for every broker")),
         ),
     ]
 }
@@ -159,7 +168,7 @@ fn writing() -> Vec<Row> {
         row(
             Refuses,
             "the broker is busy and says so before it has read all",
-            Send(Script::Busy),
+            Send(BUSY),
             fails("RMQ-C08", Refused, 200, Another),
         ),
         impossible(Stage::Writing, Saturation, HAS_ITS_PLACE),
@@ -196,7 +205,7 @@ fn awaiting_response() -> Vec<Row> {
             Call,
             with(remembered(unknown("RMQ-T01", 3_000, AnotherIfAllowed)), &[("last_heard_ms", "3000")]),
         ),
-        row(Refuses, "the broker is busy", Send(Script::Busy), fails("RMQ-C08", Refused, 200, Another)),
+        row(Refuses, "the broker is busy", Send(BUSY), fails("RMQ-C08", Refused, 200, Another)),
         impossible(
             Stage::AwaitingResponse,
             Saturation,
@@ -217,7 +226,7 @@ fn awaiting_response() -> Vec<Row> {
     ]
 }
 
-const fn fails(code: &'static str, certainty: Certainty, ms: u64, next: Next) -> Expect {
+pub(crate) const fn fails(code: &'static str, certainty: Certainty, ms: u64, next: Next) -> Expect {
     Expect::Fails(Failure { code, certainty, ms, fields: &[], next, remembered: Remembered::No })
 }
 
@@ -246,9 +255,11 @@ const fn impossible(stage: Stage, fault: Fault, because: &'static str) -> Row {
 const SLAVE_ONLY: &str = r#"{"brokerDatas":[{"brokerName":"broker-a","brokerAddrs":{"1":"broker-a:10911"}}],
     "queueDatas":[{"brokerName":"broker-a","perm":6,"writeQueueNums":1}]}"#;
 
+const BUSY: Script = Script::Answer(2, "[PCBUSY_CLEAN_QUEUE]broker busy");
 const ASKED_NOBODY: &str = "no broker can be asked";
 const NO_TIME: &str = "no time is left";
 const SHUT_DOWN: &str = "the producer is shut down";
 const HAS_ITS_PLACE: &str = "place and bytes were taken in Admission, and nothing more is asked for";
 const CLASS_FULL: &str = "class data is saturated in requests: limit 1, in use 1, asked 1";
+const CLIENT_FULL: &str = "client is saturated in requests: limit 1, in use 1, asked 1";
 const TOO_LARGE: &str = "class data is saturated in bytes: limit 4096, in use 0, asked 10659";
