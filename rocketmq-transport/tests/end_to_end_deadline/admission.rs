@@ -170,6 +170,29 @@ async fn control_has_room_while_data_has_used_up_everything() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn oneway_requests_to_a_peer_that_does_not_read_are_bounded_by_bytes() {
+    let (client, mut network) = scene_with(data_limit(1_000, 1 << 20), 1 << 10);
+    let mut peer = connected(&client, &mut network).await;
+    let mut accepted = Vec::new();
+    let refused = loop {
+        let mut oneway = client.oneway(ask(SECOND).body(vec![0; 64 << 10]));
+        match oneway.pending_or_ended().await {
+            None => accepted.push(oneway),
+            Some(ended) => break ended.unwrap_err(),
+        }
+    };
+    assert_eq!((refusal(&refused).dimension, accepted.len()), (Dimension::Bytes, 15));
+    assert!(client.usage().data.bytes <= 1 << 20);
+    for _ in 0..accepted.len() {
+        peer.expect().await;
+    }
+    for oneway in accepted {
+        oneway.succeeds().await;
+    }
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn places_of_queued_requests_are_free_the_moment_they_are_dropped() {
     let (client, mut network) = scene_with(data_limit(4, 1 << 20), ROOMY);
     network.set_allowance(0);

@@ -21,7 +21,9 @@ struct Frozen {
 
 async fn frozen(stage: Stage) -> Frozen {
     let (client, mut network) = match stage {
-        Stage::Signing => scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold))),
+        Stage::Signing => {
+            scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold)), TransportConfig::default())
+        }
         Stage::Admission => scene_with(config(|config| config.data_limit.requests = 1), ROOMY),
         _ => scene_with(TransportConfig::default(), ROOMY),
     };

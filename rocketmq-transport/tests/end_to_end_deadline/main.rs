@@ -4,12 +4,18 @@
 //! Time is paused and pipes are in memory, but for `sockets`, where the socket is the point.
 
 mod admission;
+mod backoff;
+mod closing;
 mod deadline;
 mod dropped;
+mod hostile;
 mod late;
+mod logged;
 mod queued;
 mod retiring;
+mod sockets;
 #[cfg(test)]
 mod support;
+mod torn;
 mod waiting;
 mod writing;

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use rocketmq_transport::{
-    Certainty, RequestDeadline, Stage, TransportErrorKind,
+    Certainty, RequestDeadline, Stage, TransportConfig, TransportErrorKind,
     test_support::{Dialing, Readiness, ScriptedSigner, settle},
 };
 
@@ -100,7 +100,7 @@ async fn a_dial_that_never_ends_is_given_up_at_its_own_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_signer_that_outlasts_the_budget_ends_the_request_before_anything_is_sent() {
     let signer = Arc::new(ScriptedSigner::new(Readiness::Hold));
-    let (client, mut network) = scene_signed(Arc::clone(&signer) as _);
+    let (client, mut network) = scene_signed(Arc::clone(&signer) as _, TransportConfig::default());
     let call = client.call(ask(ms(100)));
     let mut peer = network.accept().await;
     let error = call.fails().await;
@@ -124,7 +124,7 @@ async fn a_signer_that_outlasts_the_budget_ends_the_request_before_anything_is_s
 #[tokio::test(start_paused = true)]
 async fn a_signer_that_fails_fails_the_request_alone() {
     let signer = Arc::new(ScriptedSigner::new(Readiness::Fail));
-    let (client, mut network) = scene_signed(Arc::clone(&signer) as _);
+    let (client, mut network) = scene_signed(Arc::clone(&signer) as _, TransportConfig::default());
     let error = client.call(ask(SECOND)).fails().await;
     assert_ended(&error, Stage::Signing, Certainty::NotSent);
     assert!(matches!(error.kind(), TransportErrorKind::SigningFailed(_)));
