@@ -237,7 +237,10 @@ impl Scene {
                 self.hold().await;
                 self.answer_holder().await;
             }
-            (Fault::Lost, _) => self.broker.take().expect("a connection to lose").cut(),
+            // Reader and writer find the same then, whichever is the first.
+            (Fault::Lost, _) => {
+                self.broker.take().expect("a connection to lose").reset(io::ErrorKind::ConnectionReset);
+            }
             (Fault::Refuses, Stage::Connect) => dialing(io::ErrorKind::ConnectionRefused),
             (Fault::Saturation, Stage::Connect) => dialing(io::ErrorKind::AddrNotAvailable),
             (Fault::Refuses, Stage::Signing) => self.signer.set(Readiness::Fail),
