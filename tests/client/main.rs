@@ -2,6 +2,7 @@
 
 mod failure_log;
 mod lifecycle;
+mod limits;
 mod lookups;
 mod network;
 mod promises;
