@@ -4,6 +4,7 @@ mod evidence;
 mod failure_log;
 mod late;
 mod lifecycle;
+mod limits;
 mod lookups;
 mod network;
 mod promises;

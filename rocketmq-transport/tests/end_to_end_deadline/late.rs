@@ -240,3 +240,27 @@ async fn an_answer_in_two_halves_is_delivered_whole_whatever_happens_between_the
     assert_eq!(completed.response.remark().as_deref(), Some("in halves"));
     assert_only_tombstones(&client, 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_request_sent_four_times_has_a_number_and_an_answer_of_its_own_each_time() {
+    let (client, mut network) = scene(ROOMY);
+    let request = ask(SECOND).field("the same");
+    let calls = [broker(), broker(), other_broker(), other_broker()]
+        .map(|peer| (peer.clone(), client.call(request.clone().to(peer))));
+    let mut peers = [network.accept().await, network.accept().await];
+    let mut answered = Vec::new();
+    for peer in &mut peers {
+        let (one, other) = (peer.expect().await, peer.expect().await);
+        assert_ne!(one.opaque(), other.opaque());
+        for request in [&other, &one] {
+            peer.respond(request).await;
+            answered.push((peer.name().clone(), request.opaque()));
+        }
+    }
+    for (peer, call) in calls {
+        let answer = (peer, call.succeeds().await.opaque);
+        let place = answered.iter().position(|one| *one == answer).expect("each answer is taken once");
+        answered.swap_remove(place);
+    }
+    assert_idle(&client);
+}

@@ -1,7 +1,7 @@
 //! What a failure says in the log: one line, with everything but the content.
 
 use rocketmq_transport::{
-    Certainty, FailureLog, Stage,
+    Certainty, FailureLog, Opaque, Stage,
     test_support::{Dialing, LogLine, LogSink, settle},
 };
 use tracing::Level;
@@ -59,6 +59,45 @@ async fn a_layer_above_that_logs_its_own_failures_turns_the_line_off() {
     let log = LogSink::install();
     client.call(ask(ms(0))).fails().await;
     assert!(failures(&log).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_thousand_timeouts_in_a_second_make_ten_lines_at_most_and_the_count_is_exact() {
+    let (client, network) = scene(ROOMY);
+    let log = LogSink::install();
+    network.set_dialing(Dialing::Hold);
+    for _ in 0..10 {
+        let calls: Vec<_> = (0..10_000).map(|_| client.call(ask(ms(50)))).collect();
+        for call in calls {
+            assert_ended(&call.fails().await, Stage::Connect, Certainty::NotSent);
+        }
+    }
+    assert_eq!(failures(&log).len(), 3, "the first few have a line of their own");
+    pass(SECOND).await;
+    let lines = failures(&log);
+    assert!(lines.len() <= 10, "{} lines", lines.len());
+    let stands_for = |line: &LogLine| line.fields.get("folded").map_or(1, |count| count.parse().unwrap());
+    assert_eq!(lines.iter().map(stands_for).sum::<u64>(), 100_000);
+    let last = &lines[lines.len() - 1].fields;
+    assert_eq!((&*last["stage"], &*last["connect_ms"]), ("Connect", "50"), "the sample is one of them");
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_answers_nobody_asked_for_make_a_few_lines_and_the_count_is_exact() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let log = LogSink::install();
+    for _ in 0..10_000 {
+        peer.respond_to(Opaque(0x7FFF_FFF0)).await;
+    }
+    settle().await;
+    pass(2 * SECOND).await;
+    let lines: Vec<_> = log.lines().into_iter().filter(|line| line.message.contains("unsolicited")).collect();
+    assert!(lines.len() <= 10, "{} lines", lines.len());
+    let stands_for = |line: &LogLine| line.fields.get("folded").map_or(1, |count| count.parse().unwrap());
+    assert_eq!(lines.iter().map(stands_for).sum::<u64>(), 10_000);
+    assert_eq!(client.usage().unsolicited, 10_000);
 }
 
 #[tokio::test(start_paused = true)]

@@ -384,3 +384,23 @@ async fn a_connection_that_was_unused_for_100_seconds_is_not_used_again() {
     assert_eq!(network.dials(), 2);
     assert_idle(&client);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_replaced_connection_leaves_its_successor_in_place() {
+    let (client, mut network) = scene_with(on_timeout(), ROOMY);
+    let mut old = connected(&client, &mut network).await;
+    let abandoned = client.call(ask(ms(100)));
+    old.expect().await;
+    abandoned.fails().await;
+    settle().await;
+    let mut new = connected(&client, &mut network).await;
+    // The old one still waits for its late answer; only now does it end, and once more when it is dropped.
+    old.shut_write().await;
+    settle().await;
+    exchange(&client, &mut new).await;
+    old.cut();
+    settle().await;
+    exchange(&client, &mut new).await;
+    assert_eq!(network.dials(), 2);
+    assert_idle(&client);
+}

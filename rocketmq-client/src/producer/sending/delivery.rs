@@ -71,7 +71,8 @@ impl Delivery for Acknowledged {
                 outcome: read(&response),
                 clock,
                 carrier: Some((generation, opaque)),
-                stage: Stage::AwaitingResponse,
+                // A broker may answer before the last byte has left.
+                stage: clock.stage().unwrap_or(Stage::AwaitingResponse),
             },
             Err(error) => Ended::failed(error),
         }
