@@ -61,7 +61,8 @@ async fn send_all(producer: Producer, topic: &'static str, shared: Arc<Shared>) 
     let mut outcomes = Vec::new();
     while !shared.ended.load(Relaxed) {
         let number = shared.next.fetch_add(1, Relaxed);
-        let outcome = producer.send(Message::new(topic, number.to_string()).with_flag(number)).await;
+        let message = Message::new(topic, vec![b'x'; size(number)]).with_flag(number);
+        let outcome = producer.send(message).await;
         shared.stored.fetch_add(usize::from(outcome.is_ok()), Relaxed);
         outcomes.push((number, outcome));
     }
@@ -93,6 +94,7 @@ pub(crate) fn settle(outcomes: &HashMap<i32, Outcome>, store: &[Dumped]) -> Sett
         records.entry(record.flag).or_default().push(record);
         let owner = *owners.entry(&record.msg_id).or_insert(record.flag);
         assert_eq!(owner, record.flag, "two messages have one unique key: {record:?}");
+        assert_eq!(record.body_len, size(record.flag), "{record:?}");
     }
     let mut settled = Settled::default();
     for (number, outcome) in outcomes {
@@ -128,6 +130,13 @@ fn assert_stored(receipt: &SendReceipt, records: &[&Dumped]) {
     assert_eq!(records.iter().filter(same).count(), 1, "{receipt:?} is not among {records:?}");
     assert!(records.iter().all(|record| record.msg_id == receipt.message_id()), "{receipt:?}: {records:?}");
     assert!(records.len() <= 1 + doubts(receipt.attempts()), "{receipt:?}: {records:?}");
+}
+
+/// The length of the body of message `number`: short and long ones, so that a broker which ends has some written,
+/// some read and some stored.
+fn size(number: i32) -> usize {
+    let number = usize::try_from(number).expect("they are counted from 0");
+    1 + number * 7919 % 30_000
 }
 
 /// How many of the attempts may have stored the message without saying so.
