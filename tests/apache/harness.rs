@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec, HarnessError};
+use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec, HarnessError, Member};
 
 #[test]
-fn dropping_a_cluster_ends_its_processes() {
+fn dropping_a_cluster_ends_its_processes_whatever_has_happened_to_them() {
     let brokers = vec![BrokerSpec::new("broker-a"), BrokerSpec::new("broker-b")];
-    let cluster = Cluster::start(ClusterSpec { brokers, ..ClusterSpec::default() }).expect("it starts");
+    let mut cluster = Cluster::start(ClusterSpec { brokers, ..ClusterSpec::default() }).expect("it starts");
+    cluster.kill(Member::NameServer(0)).expect("it runs");
+    cluster.restart(Member::NameServer(0)).expect("its port is free");
+    cluster.freeze(Member::Broker(1)).expect("it runs");
     let running = |id: &u32| Path::new("/proc").join(id.to_string()).exists();
     let ids = cluster.process_ids();
     assert_eq!(ids.iter().filter(|id| running(id)).count(), 3);

@@ -3,8 +3,11 @@
 mod access;
 mod harness;
 mod name_servers;
+mod pair;
 mod refused;
+mod restarted;
 mod round_trip;
 mod setup;
 mod topics;
+mod traffic;
 mod workload;

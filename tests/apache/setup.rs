@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::OnceLock, time::Duration};
 
 use rocketmq_client::{Producer, ProducerBuilder};
-use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec};
+use rocketmq_tests::apache::{BrokerSpec, Cluster, ClusterSpec, wait_for};
 
 /// One cluster for all tests that leave it as it is, of the default version and settings.
 pub(crate) fn cluster() -> &'static Cluster {
@@ -31,6 +31,15 @@ pub(crate) async fn started(builder: ProducerBuilder) -> Producer {
     let producer = builder.build().expect("the settings are valid");
     producer.start().await.expect("the name server runs");
     producer
+}
+
+/// Waits until nothing is in flight, kept or remembered any more, heartbeats and late answers included. It blocks.
+pub(crate) fn wait_until_idle(producer: &Producer) {
+    let look = || {
+        let usage = producer.usage();
+        if usage.is_idle() { Ok(()) } else { Err(format!("{usage:?}")) }
+    };
+    wait_for("end of all that is in flight", BUDGET, look).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Long enough for any send that can succeed.

@@ -15,7 +15,8 @@ mod rpc;
 mod run_folder;
 mod wait;
 
-pub use cluster::{Cluster, ClusterSpec};
+pub use cluster::{Cluster, ClusterSpec, Member};
 pub use dump::Dumped;
 pub use error::HarnessError;
 pub use node::BrokerSpec;
+pub use wait::wait_for;

@@ -1,7 +1,10 @@
 //! A name server and its brokers, from start to end.
 
+mod trouble;
+
 use std::{net::SocketAddr, time::Duration};
 
+pub use self::trouble::Member;
 use super::{
     distribution::Distribution,
     dump::{self, Dumped},
@@ -12,22 +15,24 @@ use super::{
     wait::wait_until,
 };
 
-/// What to start. The default is version 5.5.0 with one broker, `broker-a`.
+/// What to start. The default is version 5.5.0 with one name server and one broker, `broker-a`.
 #[derive(Clone, Debug)]
 pub struct ClusterSpec {
     /// The version of Apache RocketMQ.
     pub version: String,
+    /// How many name servers, at least one; every broker registers with each.
+    pub name_servers: usize,
     /// The brokers, each with a name of its own.
     pub brokers: Vec<BrokerSpec>,
 }
 
 impl Default for ClusterSpec {
     fn default() -> Self {
-        Self { version: "5.5.0".to_owned(), brokers: vec![BrokerSpec::new("broker-a")] }
+        Self { version: "5.5.0".to_owned(), name_servers: 1, brokers: vec![BrokerSpec::new("broker-a")] }
     }
 }
 
-/// A running name server with its brokers, reached over loopback and with a fresh store. Version 4 listens on
+/// Running name servers with their brokers, reached over loopback and with a fresh store. Version 4 listens on
 /// every other address as well, which it cannot be told not to.
 ///
 /// Dropping it kills the processes and removes their files. They are also killed when the process that holds
@@ -36,7 +41,7 @@ impl Default for ClusterSpec {
 pub struct Cluster {
     // The order of the fields is the order of the end: the folder goes last.
     brokers: Vec<Node>,
-    name_server: Node,
+    name_servers: Vec<Node>,
     folder: RunFolder,
     distribution: Distribution,
 }
@@ -50,33 +55,48 @@ impl Cluster {
     pub fn start(spec: ClusterSpec) -> Result<Self, HarnessError> {
         let distribution = Distribution::fetch(&spec.version)?;
         let folder = RunFolder::new()?;
-        let name_server = Node::name_server(&distribution, folder.path().join("namesrv"))?
-            .wait_until_ready(|address| text(rpc::ask(address, GET_BROKER_CLUSTER_INFO, &[])).map(drop))?;
+        let start =
+            |number| Node::name_server(&distribution, folder.path().join(format!("namesrv-{number}")));
+        let name_servers = (0..spec.name_servers).map(start).collect::<Result<Vec<_>, _>>()?;
+        let wait = |name_server: Node| name_server.wait_until_ready(check_name_server);
+        let name_servers = name_servers.into_iter().map(wait).collect::<Result<Vec<_>, _>>()?;
+        let addresses: Vec<_> = name_servers.iter().map(Node::address).collect();
+        let list = addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(";");
         let start = |(number, broker)| {
             let folder = folder.path().join(format!("broker-{number}"));
-            Node::broker(&distribution, folder, broker, name_server.address())
+            Node::broker(&distribution, folder, broker, &list)
         };
         let brokers = spec.brokers.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
-        let wait = |broker: Node| {
-            broker.wait_until_ready(|address| check_registered(name_server.address(), address))
-        };
+        let wait = |broker: Node| broker.wait_until_ready(|address| check_registered(&addresses, address));
         let brokers = brokers.into_iter().map(wait).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { brokers, name_server, folder, distribution })
+        Ok(Self { brokers, name_servers, folder, distribution })
     }
 
-    /// The address of the name server.
+    /// The address of the first name server.
     #[must_use]
     pub fn namesrv(&self) -> SocketAddr {
-        self.name_server.address()
+        self.name_servers[0].address()
+    }
+
+    /// The addresses of all name servers, in the order in which they were started.
+    #[must_use]
+    pub fn name_servers(&self) -> Vec<SocketAddr> {
+        self.name_servers.iter().map(Node::address).collect()
+    }
+
+    /// The addresses of all brokers, in the order of [`ClusterSpec::brokers`].
+    #[must_use]
+    pub fn brokers(&self) -> Vec<SocketAddr> {
+        self.brokers.iter().map(Node::address).collect()
     }
 
     /// The numbers of all its processes.
     #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {
-        self.brokers.iter().chain([&self.name_server]).map(Node::process_id).collect()
+        self.brokers.iter().chain(&self.name_servers).map(Node::process_id).collect()
     }
 
-    /// Makes `topic` with `queues` queues on every broker, and waits until the name server knows them all.
+    /// Makes `topic` with `queues` queues on every broker, and waits until the name servers know them all.
     ///
     /// # Errors
     ///
@@ -104,20 +124,36 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`HarnessError`] when a broker has not indexed its log within 30 seconds, or when the consumer fails.
+    /// [`HarnessError`] when a broker is not registered or has not indexed its log within 30 seconds, or when the
+    /// consumer fails.
     pub fn dump(&self, topic: &str) -> Result<Vec<Dumped>, HarnessError> {
-        for broker in self.brokers.iter().map(Node::address) {
-            wait_until(|| format!("index of the broker at {broker}"), LIMIT, || Ok(check_index(broker)?))?;
+        let name_servers = self.name_servers();
+        for broker in self.brokers() {
+            let readable = || Ok(check_registered(&name_servers, broker).and_then(|()| check_index(broker))?);
+            wait_until(|| format!("index of the broker at {broker}"), LIMIT, readable)?;
         }
         dump::dump(&self.distribution, self.folder.path(), self.namesrv(), topic)
     }
 
-    /// Whether every broker is in the route of `topic`; what it is instead.
+    /// Whether every name server has every broker in the route of `topic`; what it has instead.
     fn check_route(&self, topic: &str) -> Result<(), String> {
-        let route = text(rpc::ask(self.namesrv(), GET_ROUTEINFO_BY_TOPIC, &[("topic", topic)]))?;
-        let complete = self.brokers.iter().all(|broker| route.contains(&quoted(broker.address())));
-        if complete { Ok(()) } else { Err(route) }
+        self.name_servers.iter().try_for_each(|name_server| {
+            let route = rpc::ask(name_server.address(), GET_ROUTEINFO_BY_TOPIC, &[("topic", topic)]);
+            let route = text(route)?;
+            let complete = self.brokers.iter().all(|broker| route.contains(&quoted(broker.address())));
+            if complete { Ok(()) } else { Err(route) }
+        })
     }
+}
+
+/// Whether the name server answers; why not.
+fn check_name_server(name_server: SocketAddr) -> Result<(), String> {
+    text(rpc::ask(name_server, GET_BROKER_CLUSTER_INFO, &[])).map(drop)
+}
+
+/// Whether the broker answers; why not.
+fn check_broker(broker: SocketAddr) -> Result<(), String> {
+    text(rpc::ask(broker, GET_BROKER_RUNTIME_INFO, &[])).map(drop)
 }
 
 /// Whether all that the broker has stored can be read; what it says instead.
@@ -126,11 +162,13 @@ fn check_index(broker: SocketAddr) -> Result<(), String> {
     if info.contains(r#""dispatchBehindBytes":"0""#) { Ok(()) } else { Err(info) }
 }
 
-/// Whether the name server knows the broker; the table of those it knows instead. The table is almost JSON, but
-/// with numbers for names.
-fn check_registered(name_server: SocketAddr, broker: SocketAddr) -> Result<(), String> {
-    let table = text(rpc::ask(name_server, GET_BROKER_CLUSTER_INFO, &[]))?;
-    if table.contains(&quoted(broker)) { Ok(()) } else { Err(table) }
+/// Whether every name server knows the broker; the table of those that one knows instead. The table is almost
+/// JSON, but with numbers for names.
+fn check_registered(name_servers: &[SocketAddr], broker: SocketAddr) -> Result<(), String> {
+    name_servers.iter().try_for_each(|&name_server| {
+        let table = text(rpc::ask(name_server, GET_BROKER_CLUSTER_INFO, &[]))?;
+        if table.contains(&quoted(broker)) { Ok(()) } else { Err(table) }
+    })
 }
 
 fn text(answer: Result<Vec<u8>, HarnessError>) -> Result<String, String> {

@@ -1,7 +1,9 @@
 //! One name server or broker: its settings, its port, its process.
 
 use std::{
-    fs, io,
+    fs,
+    hash::{BuildHasher, RandomState},
+    io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::PathBuf,
     time::Duration,
@@ -20,6 +22,7 @@ use super::{
 pub struct BrokerSpec {
     name: String,
     settings: Vec<(String, String)>,
+    files: Vec<(String, String)>,
 }
 
 impl BrokerSpec {
@@ -27,13 +30,20 @@ impl BrokerSpec {
     /// slow machine.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), settings: Vec::new() }
+        Self { name: name.into(), settings: Vec::new(), files: Vec::new() }
     }
 
     /// Adds a line of the broker's configuration file, such as `autoCreateTopicEnable` and `false`.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// Adds a file of this text to the broker's home, such as `conf/plain_acl.yml`.
+    #[must_use]
+    pub fn with_file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
+        self.files.push((path.into(), text.into()));
         self
     }
 }
@@ -50,28 +60,30 @@ impl Node {
     /// Starts a name server.
     pub(crate) fn name_server(distribution: &Distribution, folder: PathBuf) -> Result<Self, HarnessError> {
         let settings = vec![("bindAddress".to_owned(), "127.0.0.1".to_owned())];
-        Launch { folder, settings, class_path: distribution.class_path(), program: &NAME_SERVER }.start()
+        let class_path = distribution.class_path();
+        Launch { folder, settings, files: Vec::new(), class_path, program: &NAME_SERVER }.start()
     }
 
-    /// Starts a broker that registers with `name_server`.
+    /// Starts a broker that registers with all of `name_servers`, a list with semicolons.
     pub(crate) fn broker(
         distribution: &Distribution,
         folder: PathBuf,
         spec: &BrokerSpec,
-        name_server: SocketAddr,
+        name_servers: &str,
     ) -> Result<Self, HarnessError> {
         let store = folder.join("store");
         let fixed = [
             ("brokerClusterName", "c1".to_owned()),
             ("brokerName", spec.name.clone()),
-            ("namesrvAddr", name_server.to_string()),
+            ("namesrvAddr", name_servers.to_owned()),
             ("storePathRootDir", store.display().to_string()),
             ("storePathCommitLog", store.join("commitlog").display().to_string()),
         ];
         let settings = fixed.iter().map(|(key, value)| (*key, value.as_str())).chain(BROKER_SETTINGS);
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let settings = settings.chain(spec.settings.iter().cloned()).collect();
-        Launch { folder, settings, class_path: distribution.class_path(), program: &BROKER }.start()
+        let (files, class_path) = (spec.files.clone(), distribution.class_path());
+        Launch { folder, settings, files, class_path, program: &BROKER }.start()
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -80,6 +92,26 @@ impl Node {
 
     pub(crate) fn process_id(&self) -> u32 {
         self.process.id()
+    }
+
+    pub(crate) fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Starts it again on the files and the port it has had, and waits until `ready` finds it in service.
+    pub(crate) fn restart(
+        &mut self,
+        ready: impl Fn(SocketAddr) -> Result<(), String>,
+    ) -> Result<(), HarnessError> {
+        for _ in 0..MAX_STARTS {
+            self.process.kill()?;
+            self.process = self.launch.spawn(self.address.port())?;
+            match self.wait_for_start(&ready)? {
+                Start::Ready => return Ok(()),
+                Start::PortTaken => {}
+            }
+        }
+        Err(HarnessError::NoPort { starts: MAX_STARTS })
     }
 
     /// Waits until `ready` finds the node at its address in service. A node that has lost its port to somebody
@@ -128,21 +160,26 @@ enum Start {
 struct Launch {
     folder: PathBuf,
     settings: Vec<(String, String)>,
+    files: Vec<(String, String)>,
     class_path: String,
     program: &'static Program,
 }
 
 impl Launch {
     fn start(self) -> Result<Node, HarnessError> {
-        let port = free_port().map_err(HarnessError::io(|| "find a free port"))?;
+        let port = free_port();
+        let process = self.spawn(port)?;
+        Ok(Node { address: (Ipv4Addr::LOCALHOST, port).into(), process, launch: self })
+    }
+
+    fn spawn(&self, port: u16) -> Result<Process, HarnessError> {
         let machine = self
             .prepare(port)
             .map_err(HarnessError::io(|| format!("write the files of {:?}", self.folder)))?;
         let mut command = watched("java");
         command.env("ROCKETMQ_HOME", &self.folder).args(self.program.memory).args(machine);
         command.args([self.program.class, "-c"]).arg(self.folder.join(SETTINGS));
-        let process = Process::spawn("java", command, &self.folder)?;
-        Ok(Node { address: (Ipv4Addr::LOCALHOST, port).into(), process, launch: self })
+        Process::spawn("java", command, &self.folder)
     }
 
     /// Writes the files it starts from, and returns the arguments of its Java machine.
@@ -151,6 +188,9 @@ impl Launch {
         let lines = self.settings.iter().map(|(key, value)| format!("{key}={value}\n"));
         let lines: String = lines.chain([format!("listenPort={port}\n")]).collect();
         fs::write(self.folder.join(SETTINGS), lines)?;
+        for (path, text) in &self.files {
+            fs::write(self.folder.join(path), text)?;
+        }
         Ok(machine)
     }
 }
@@ -163,16 +203,16 @@ struct Program {
 }
 
 /// A port that is free together with the others a broker takes: two below for its second listener, one above
-/// for its slaves.
-fn free_port() -> io::Result<u16> {
+/// for its slaves. None that the system gives to outgoing connections, of which one could take the port of a
+/// broker that is down for a while.
+fn free_port() -> u16 {
     loop {
-        let probe = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let port = probe.local_addr()?.port();
-        let free = |port: Option<u16>| {
-            port.is_some_and(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
-        };
-        if free(port.checked_sub(2)) && free(port.checked_add(1)) {
-            return Ok(port);
+        // The one source of random numbers in the standard library.
+        let random = RandomState::new().hash_one(()) % u64::from(PORTS);
+        let port = FIRST_PORT + u16::try_from(random).expect("it is below a number of 16 bits");
+        let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        if [port - 2, port, port + 1].into_iter().all(free) {
+            return port;
         }
     }
 }
@@ -204,6 +244,9 @@ const BROKER_SETTINGS: [(&str, &str); 9] = [
 ];
 
 const SETTINGS: &str = "node.conf";
+
+const FIRST_PORT: u16 = 10_000;
+const PORTS: u16 = 20_000;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const MAX_STARTS: u32 = 5;

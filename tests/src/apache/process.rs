@@ -38,6 +38,25 @@ impl Process {
         self.child.id()
     }
 
+    /// Kills the program at once and waits for its end; one that has ended stays as it is.
+    pub(crate) fn kill(&mut self) -> Result<(), HarnessError> {
+        self.end().map_err(HarnessError::io(|| format!("kill {}", self.name)))
+    }
+
+    /// Stops the program where it is, as a machine does that hangs: its sockets stay open, and keep what comes.
+    pub(crate) fn freeze(&self) -> Result<(), HarnessError> {
+        self.signal("STOP")?;
+        // The signal only asks for it.
+        let look =
+            || if self.is_stopped()? { Ok(()) } else { Err(Missing::Yet("some threads run".to_owned())) };
+        wait_until(|| format!("stop of {}", self.name), STOP_LIMIT, look)
+    }
+
+    /// Lets the program go on.
+    pub(crate) fn thaw(&self) -> Result<(), HarnessError> {
+        self.signal("CONT")
+    }
+
     /// Fails when the program has ended, with all that it has printed.
     pub(crate) fn check_running(&mut self) -> Result<(), HarnessError> {
         self.try_wait()?.map_or(Ok(()), |status| Err(self.ended(status)))
@@ -51,6 +70,32 @@ impl Process {
 
     fn printed(&self, file: &str) -> Vec<u8> {
         fs::read(self.folder.join(file)).unwrap_or_default()
+    }
+
+    /// Sends a signal to the program alone; its number is its own for as long as it is not waited for.
+    fn signal(&self, signal: &str) -> Result<(), HarnessError> {
+        let mut kill = Command::new("sh");
+        kill.args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &self.id().to_string()]);
+        let sent = kill.status().and_then(|status| {
+            if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+        });
+        sent.map_err(HarnessError::io(|| format!("send {signal} to {}", self.name)))
+    }
+
+    /// Whether every thread has stopped.
+    fn is_stopped(&self) -> Result<bool, HarnessError> {
+        let threads = Path::new("/proc").join(self.id().to_string()).join("task");
+        let stopped = fs::read_dir(&threads).and_then(|threads| {
+            for thread in threads {
+                let state = fs::read_to_string(thread?.path().join("stat"))?;
+                // It stands behind the name, which may hold anything.
+                if state.rsplit(')').next().is_none_or(|rest| !rest.starts_with(" T ")) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        });
+        stopped.map_err(HarnessError::io(|| format!("read {threads:?}")))
     }
 
     fn try_wait(&mut self) -> Result<Option<ExitStatus>, HarnessError> {
@@ -117,6 +162,9 @@ exec "$@" </dev/null 3<&-
 /// The status of a shell that cannot find what it is to run.
 const NOT_FOUND: i32 = 127;
 
+/// How long the last thread may take to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 
@@ -158,6 +206,23 @@ mod tests {
         holder.wait().expect("it was started here");
         let status = program.wait().expect("it was started here");
         assert_eq!(status.signal(), Some(9));
+    }
+
+    #[test]
+    fn a_frozen_program_does_nothing_until_it_is_thawed_and_can_be_killed() {
+        let folder = RunFolder::new().unwrap();
+        // It prints as soon as it goes on.
+        let command = shell("kill -s STOP $$; echo on; exec sleep 1000");
+        let mut process = Process::spawn("sleeper", command, folder.path()).unwrap();
+        process.freeze().unwrap();
+        assert_eq!(process.output(), "");
+        process.thaw().unwrap();
+        let printed = || if process.output() == "on\n" { Ok(()) } else { Err(process.output().into()) };
+        wait_until(|| "a line".to_owned(), STOP_LIMIT, printed).unwrap();
+        process.freeze().unwrap();
+        process.kill().unwrap();
+        assert!(!exists(process.id()));
+        process.kill().unwrap();
     }
 
     #[test]

@@ -27,6 +27,19 @@ impl From<HarnessError> for Missing {
     }
 }
 
+/// Looks until it is there, and gives up when `limit` has passed; `look` says what it sees instead. It blocks.
+///
+/// # Errors
+///
+/// [`HarnessError::NotInTime`], with what was seen last.
+pub fn wait_for<T>(
+    what: &str,
+    limit: Duration,
+    mut look: impl FnMut() -> Result<T, String>,
+) -> Result<T, HarnessError> {
+    wait_until(|| what.to_owned(), limit, || Ok(look()?))
+}
+
 /// Looks until it is there, and gives up when `limit` has passed.
 pub(crate) fn wait_until<T>(
     what: impl FnOnce() -> String,
