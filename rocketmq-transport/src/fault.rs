@@ -62,7 +62,8 @@ mod requests;
 mod script;
 mod spec;
 mod stream;
-#[cfg(all(test, feature = "test-support"))]
+#[cfg(feature = "test-support")]
+#[cfg(test)]
 mod tests;
 
 use std::{borrow::Cow, time::Duration};
