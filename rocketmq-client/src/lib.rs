@@ -68,8 +68,8 @@ mod tasks;
 pub use attempt::Attempt;
 #[cfg(feature = "embedded-broker")]
 pub use embedded::{
-    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, KnownClient, StoredMessage,
-    TopicError,
+    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, FaultSite, KnownClient,
+    StoredMessage, TopicError,
 };
 pub use error::{SendError, SendErrorKind};
 pub use message::{Message, MessageError};

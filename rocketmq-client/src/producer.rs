@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use rocketmq_transport::{RequestDeadline, Transport, Usage};
+use rocketmq_transport::{InFlight, RequestDeadline, Transport, Usage};
 use tokio::{sync::OnceCell, time::timeout_at};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -278,6 +278,13 @@ impl Producer {
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.0.transport.usage()
+    }
+
+    /// A look at the producer's requests in flight and the tombstones of those that have ended without their answer,
+    /// of at most `most` of them. Each is as it was when it was looked at.
+    #[must_use]
+    pub fn in_flight(&self, most: usize) -> InFlight {
+        self.0.transport.in_flight(most)
     }
 
     fn start_heartbeats(&self) {

@@ -5,6 +5,10 @@
 
 pub(crate) mod code;
 pub(crate) mod heartbeat;
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) mod offset;
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) mod pull;
 pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod send;

@@ -18,6 +18,18 @@ pub(crate) const HEART_BEAT: Code = Code(34);
 pub(crate) const UNREGISTER_CLIENT: Code = Code(35);
 /// Asks a name server for the brokers and queues of a topic.
 pub(crate) const GET_ROUTEINFO_BY_TOPIC: Code = Code(105);
+/// Asks for the messages of a queue from an offset on.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const PULL_MESSAGE: Code = Code(11);
+/// Asks for the first offset of a queue whose message was stored at a time or later.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const SEARCH_OFFSET_BY_TIMESTAMP: Code = Code(29);
+/// Asks for the offset that the next message of a queue gets.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const GET_MAX_OFFSET: Code = Code(30);
+/// Asks for the first offset of a queue.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const GET_MIN_OFFSET: Code = Code(31);
 /// Asks a name server for all brokers.
 #[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) const GET_BROKER_CLUSTER_INFO: Code = Code(106);
@@ -46,5 +58,14 @@ pub(crate) const QUERY_NOT_FOUND: Code = Code(22);
 pub(crate) const INVALID_PARAMETER: Code = Code(29);
 /// The operation is refused for this kind of message.
 pub(crate) const ILLEGAL_OPERATION: Code = Code(604);
+/// Nothing to pull at that offset yet.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const PULL_NOT_FOUND: Code = Code(19);
+/// Nothing that passes the filter among what was looked at; go on at the offset that is said.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const PULL_RETRY_IMMEDIATELY: Code = Code(20);
+/// The queue does not have that offset; go on at the one that is said.
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) const PULL_OFFSET_MOVED: Code = Code(21);
 /// The server is draining and has not taken the request.
 pub(crate) const GO_AWAY: Code = Code(1500);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "embedded-broker"))]
 use rocketmq_transport::{Command, FieldError};
 use rocketmq_transport::{Fields, Header};
 
@@ -42,7 +42,7 @@ impl Header for QueryMessage<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "embedded-broker"))]
 impl QueryMessage<'static> {
     /// Reads the header of `command`.
     ///

@@ -1,8 +1,5 @@
 //! A message as brokers store it and hand it out (`MessageDecoder`, `MessageExtEncoder`).
 
-#[cfg(test)]
-mod encode;
-
 use std::{
     fmt::{self, Write},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -208,5 +205,7 @@ const MAGIC_V2: u32 = 0xDAA3_20AB;
 const BORN_HOST_V6: i32 = 0x10;
 const STORE_HOST_V6: i32 = 0x20;
 
+#[cfg(any(test, feature = "embedded-broker"))]
+mod encode;
 #[cfg(test)]
 mod tests;

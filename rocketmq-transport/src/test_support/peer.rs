@@ -210,6 +210,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ScriptedPeer<S> {
         let _ = self.stream.shutdown().await;
     }
 
+    /// Its end of the stream, to be served by a handler under a [fault script](crate::fault) for example. What it has
+    /// read and not handed out is lost.
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// Closes both directions. What it has not read is lost.
     pub fn cut(self) {
         drop(self);
