@@ -86,8 +86,7 @@ async fn silence_is_judged_by_the_next_tombstone_when_the_earliest_was_answered(
 async fn the_tombstone_of_a_call_without_a_deadline_is_forgotten_when_its_window_ends() {
     let (far_ends, mut accepted) = mpsc::unbounded_channel();
     let pipes = std::sync::Arc::new(Pipes { dialed: AtomicUsize::new(0), far_ends });
-    let mut config = TransportConfig::default();
-    config.max_idle = MS * 600_000;
+    let config = TransportConfig { max_idle: MS * 600_000, ..TransportConfig::default() };
     let transport = Transport::builder(config).connector(pipes).build().unwrap();
     let peer: Peer = "broker:10911".parse().unwrap();
     tokio::select! {
