@@ -142,11 +142,11 @@ fn tcp(connector: TcpConnector) -> Transport {
     let mut config = TransportConfig::default();
     // What a name server that is far away takes is not the point.
     config.connect_timeout = ms(60_000);
-    Transport::builder(config).connector(Arc::new(connector)).build().unwrap()
+    Transport::builder(config).connector(Arc::new(connector)).build().expect("settings in range")
 }
 
 async fn fails(transport: &Transport, peer: &Peer) -> TransportError {
-    transport.call(peer, request(), RequestDeadline::after(ms(60_000))).await.unwrap_err()
+    transport.call(peer, request(), RequestDeadline::after(ms(60_000))).await.expect_err("nobody answers")
 }
 
 fn dial_failure(error: &TransportError) -> &io::Error {

@@ -166,7 +166,9 @@ fn failures(log: &LogSink) -> Vec<LogLine> {
 
 /// How many events the lines stand for.
 fn counted(lines: &[LogLine]) -> u64 {
-    lines.iter().map(|line| line.fields.get("folded").map_or(1, |folded| folded.parse().unwrap())).sum()
+    let stands_for =
+        |line: &LogLine| line.fields.get("folded").map_or(1, |folded| folded.parse().expect("a count"));
+    lines.iter().map(stands_for).sum::<u64>()
 }
 
 const STORM: u64 = 100_000;
