@@ -1,7 +1,7 @@
 //! Faults of the listening side, as a script: what a peer in trouble does, on purpose and countable.
 //!
 //! A [`FaultScript`] holds [`Fault`]s. A server that was [bound with it](crate::Server::bind_with_faults), or that
-//! [serves one stream](crate::serve_with_faults) with it, asks it about each request and each connection. A script can
+//! [serves one stream](serve()) with it, asks it about each request and each connection. A script can
 //! be changed while the server runs.
 //!
 //! Faults have a text form, too, which [`Fault`] reads with `parse`:
@@ -60,6 +60,7 @@
 mod listen;
 mod requests;
 mod script;
+mod serve;
 mod spec;
 mod stream;
 #[cfg(feature = "test-support")]
@@ -68,9 +69,9 @@ mod tests;
 
 use std::{borrow::Cow, time::Duration};
 
-pub(crate) use self::{listen::next_of, requests::Faulty};
 pub use self::{
     script::FaultScript,
+    serve::serve,
     spec::FaultError,
     stream::{Abort, FaultyStream},
 };

@@ -109,8 +109,6 @@ pub(crate) use pending::{Completion, PendingRequestTable};
 pub use stage::{Certainty, Stage, StageClock};
 pub use usage::{PeerUsage, Usage, Used};
 
-#[cfg(all(feature = "fault-script", not(rocketmq_loom)))]
-pub use self::server::serve_with_faults;
 #[cfg(not(rocketmq_loom))]
 pub use self::{
     config::{ConfigError, FailureLog, RetirePolicy, TransportConfig},

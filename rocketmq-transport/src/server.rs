@@ -26,8 +26,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::answering::{Answering, Reply};
 use self::connection::Connection;
-#[cfg(feature = "fault-script")]
-use crate::fault::{self, Abort, FaultScript, Faulty};
 use crate::{CloseCause, Command, FrameLimits, Response, Stream};
 
 /// Answers requests.
@@ -154,29 +152,6 @@ impl Server {
         Ok(Self::start(local_addr, next_of(listener), Service::new(handler, config)))
     }
 
-    /// Listens as [`bind`](Self::bind) does, and misbehaves as `script` says.
-    ///
-    /// # Errors
-    ///
-    /// As [`bind`](Self::bind).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`bind`](Self::bind).
-    #[cfg(feature = "fault-script")]
-    pub async fn bind_with_faults(
-        address: SocketAddr,
-        handler: Arc<impl Handler>,
-        config: ServerConfig,
-        script: FaultScript,
-    ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let local_addr = listener.local_addr()?;
-        let next = fault::next_of(listener, local_addr, script.clone());
-        let faulty = Arc::new(Faulty { handler, script });
-        Ok(Self::start(local_addr, next, Service::new(faulty, config)))
-    }
-
     /// The address it listens at, with the port that was chosen.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
@@ -208,7 +183,8 @@ impl Server {
         self.tasks.wait().await;
     }
 
-    fn start(
+    /// Accepts what comes `next`; must be called in a runtime.
+    pub(crate) fn start(
         local_addr: SocketAddr,
         next: impl FnMut(&mut Context<'_>) -> Poll<Accepted> + Send + 'static,
         service: Service<impl Answering>,
@@ -256,37 +232,24 @@ pub async fn serve(
     handler: Arc<impl Handler>,
     config: ServerConfig,
 ) -> CloseCause {
-    Connection::open(Service::new(handler, config), remote).run(stream, CancellationToken::new()).await
-}
-
-/// Serves one client as [`serve`] does, over any stream that can be reset, and misbehaves as `script` says.
-///
-/// # Cancel safety
-///
-/// As [`serve`].
-#[cfg(feature = "fault-script")]
-pub async fn serve_with_faults(
-    stream: impl Abort,
-    remote: SocketAddr,
-    handler: Arc<impl Handler>,
-    config: ServerConfig,
-    script: FaultScript,
-) -> CloseCause {
-    let stream = Stream::new(script.wrap(stream), crate::Acceptance::Exact);
-    let service = Service::new(Arc::new(Faulty { handler, script }), config);
-    Connection::open(service, remote).run(stream, CancellationToken::new()).await
+    Service::new(handler, config).serve(stream, remote).await
 }
 
 /// What all connections of a server share.
-struct Service<H> {
+pub(crate) struct Service<H> {
     handler: Arc<H>,
     config: ServerConfig,
     counts: Arc<Counts>,
 }
 
-impl<H> Service<H> {
-    fn new(handler: Arc<H>, config: ServerConfig) -> Self {
+impl<H: Answering> Service<H> {
+    pub(crate) fn new(handler: Arc<H>, config: ServerConfig) -> Self {
         Self { handler, config, counts: Arc::default() }
+    }
+
+    /// Serves the only client there is.
+    pub(crate) async fn serve(self, stream: Stream, remote: SocketAddr) -> CloseCause {
+        Connection::open(self, remote).run(stream, CancellationToken::new()).await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Acceptance, Stream, server::Accepted};
 
 /// The next connection of `listener`, under the faults of `script`. While the script refuses connections the socket is
 /// closed, and its port may be taken by somebody else; afterwards it is listened on again.
-pub(crate) fn next_of(
+pub(super) fn next_of(
     listener: TcpListener,
     address: SocketAddr,
     script: FaultScript,

@@ -13,9 +13,9 @@ use crate::{
 
 /// Answers as `handler` does, but where a fault of `script` is due.
 #[derive(Debug)]
-pub(crate) struct Faulty<H> {
-    pub(crate) handler: Arc<H>,
-    pub(crate) script: FaultScript,
+pub(super) struct Faulty<H> {
+    pub(super) handler: Arc<H>,
+    pub(super) script: FaultScript,
 }
 
 impl<H: Handler> Answering for Faulty<H> {

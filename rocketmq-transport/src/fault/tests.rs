@@ -18,7 +18,6 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::{
     CloseCause, Command, EncodeOptions, FrameLimits, Handler, Opaque, Request, Response, ServerConfig,
-    serve_with_faults,
     test_support::{PipeEnd, ScriptedPeer},
 };
 
@@ -57,7 +56,7 @@ impl Served {
         let handler = Arc::new(Counting::default());
         let remote = SocketAddr::from(([192, 0, 2, 1], port));
         let config = ServerConfig::default();
-        let served = serve_with_faults(far, remote, Arc::clone(&handler), config, script.clone());
+        let served = serve(far, remote, Arc::clone(&handler), config, script.clone());
         Self { client: ScriptedPeer::at(remote.into(), near), handler, ended: tokio::spawn(served) }
     }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use rocketmq_transport::Peer;
 
-use crate::fault::FaultSpec;
+use crate::fault::{self, FaultSpec};
 
 /// Sends messages to Apache RocketMQ, and runs a broker in memory.
 #[derive(Debug, Parser)]
@@ -48,32 +48,8 @@ pub(crate) struct BrokerArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) brokers: usize,
 
-    /// Makes servers misbehave: [at=SERVER,][code=N,][skip=N,][times=N,]FAULT; may be repeated
-    ///
-    /// For example `code=310,times=2,answer=2:busy`, `at=broker-1,code=310,skip=5,never`, `cut=out:100:rst`.
-    ///
-    /// SERVER is namesrv or broker-0, broker-1 and so on; without it a fault is for each broker, and each counts for
-    /// itself. A fault strikes those requests (of operation `code`, or any) or connections that come after the first
-    /// `skip`, so many `times`; without `times` every one. Of the faults of a request the first that is due strikes.
-    ///
-    /// Of requests:
-    ///   delay=MS               carried out at once, answered so much later
-    ///   never                  carried out, never answered
-    ///   ignore                 neither carried out nor answered
-    ///   twice                  answered twice
-    ///   opaque=unknown         answered under a number that no request has
-    ///   opaque=foreign         answered under the number of a request of another connection
-    ///   answer=CODE[:REMARK]   not carried out, answered with this; the remark runs to the end
-    ///   garbage[=BYTES]        carried out, answered with bytes that are no frame [64]
-    ///
-    /// Of connections:
-    ///   connect=slow:MS        what the client sends is not looked at for so long
-    ///   connect=refuse         nothing listens; without skip and times
-    ///   stop-reading[=BYTES]   so many bytes are read, and no more [0]
-    ///   cut=in:BYTES:HOW       ended after so many bytes of the client
-    ///   cut=out:BYTES:HOW      ended after so many bytes to the client
-    /// HOW is fin, rst, or half: the server ends its own direction and reads on.
-    #[arg(long = "fault", value_name = "SPEC", verbatim_doc_comment)]
+    /// Makes servers misbehave; may be repeated (--help lists the faults)
+    #[arg(long = "fault", value_name = "SPEC", long_help = fault::HELP)]
     pub(crate) faults: Vec<FaultSpec>,
 }
 

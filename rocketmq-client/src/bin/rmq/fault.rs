@@ -38,6 +38,36 @@ fn site(server: &str) -> Result<FaultSite, String> {
     }
 }
 
+/// What `--help` says of it, in lines that no terminal of a usual width breaks.
+pub(crate) const HELP: &str = "\
+Makes servers misbehave: [at=SERVER,][code=N,][skip=N,][times=N,]FAULT; may be repeated.
+For example `code=310,times=2,answer=2:busy`, `at=broker-1,code=310,skip=5,never`,
+`cut=out:100:rst`.
+
+SERVER is namesrv or broker-0, broker-1 and so on; without it a fault is for each broker,
+and each counts for itself. A fault strikes requests (of operation `code`, or any) or
+connections: those that come after the first `skip`, so many `times`, or without `times`
+every one. Of the faults about a request the first that is due strikes.
+
+Of requests:
+  delay=MS               carried out at once, answered so much later
+  never                  carried out, never answered
+  ignore                 neither carried out nor answered
+  twice                  answered twice
+  opaque=unknown         answered under a number that no request has
+  opaque=foreign         answered under the number of a request of another connection
+  answer=CODE[:REMARK]   not carried out, answered with this; the remark runs to the end
+  garbage[=BYTES]        carried out, answered with bytes that are no frame [64]
+
+Of connections:
+  connect=slow:MS        what the client sends is not looked at for so long
+  connect=refuse         nothing listens; without skip and times
+  stop-reading[=BYTES]   so many bytes are read, and no more [0]
+  cut=in:BYTES:HOW       ended after so many bytes of the client
+  cut=out:BYTES:HOW      ended after so many bytes to the client
+
+HOW is fin, rst, or half: the server ends its own direction and reads on.";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,8 +47,7 @@ async fn a_cut_after_each_byte_of_the_client_carries_out_what_is_whole() {
             let handler = Arc::new(Counting::default());
             let remote = SocketAddr::from(([192, 0, 2, 1], 1));
             let script = cut(Direction::In, after, how);
-            let served =
-                serve_with_faults(far, remote, Arc::clone(&handler), ServerConfig::default(), script);
+            let served = serve(far, remote, Arc::clone(&handler), ServerConfig::default(), script);
             let served = tokio::spawn(served);
             near.write_all(&[&frame[..], &frame].concat()).await.unwrap();
             let seen = near.read(&mut [0; 1024]).await.map_err(|error| error.kind());
@@ -66,8 +65,7 @@ async fn a_reset_reaches_a_client_that_waits_for_its_answer() {
     let script = cut(Direction::Out, 5, Cut::Rst);
     let (mut near, far) = PipeEnd::pair(1 << 16);
     let remote = SocketAddr::from(([192, 0, 2, 1], 1));
-    let served =
-        serve_with_faults(far, remote, Arc::new(Counting::default()), ServerConfig::default(), script);
+    let served = serve(far, remote, Arc::new(Counting::default()), ServerConfig::default(), script);
     let exchange = async {
         near.write_all(&request(1)).await.unwrap();
         near.read(&mut [0; 1024]).await.unwrap_err().kind()
@@ -139,7 +137,7 @@ async fn a_scripted_peer_can_be_served_under_a_script_in_the_middle_of_a_test() 
     let script = FaultScript::new([Fault::on_any(busy()).times(1)]);
     let remote = SocketAddr::from(([192, 0, 2, 1], 1));
     let handler = Arc::new(Counting::default());
-    tokio::spawn(serve_with_faults(broker.into_stream(), remote, handler, ServerConfig::default(), script));
+    tokio::spawn(serve(broker.into_stream(), remote, handler, ServerConfig::default(), script));
     assert_eq!(call().await.unwrap().response.code(), Code(2));
     assert_eq!(call().await.unwrap().response.code(), Code::SUCCESS);
 }
