@@ -34,7 +34,8 @@ pub(crate) fn send(error: &SendError) {
         awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
         pause_ms = clock.paused().map(millis),
         bytes = error.bytes(),
-        last_heard_ms = last.and_then(last_heard).map(millis),
+        last_heard_ms = last.and_then(transport).and_then(TransportError::last_heard).map(millis),
+        heard_since_written = last.and_then(transport).and_then(TransportError::heard_since_written),
         broker = last.map(Attempt::broker),
         topic = error.topic(),
         queue_id = last.map(|attempt| attempt.queue().id()),
@@ -66,16 +67,19 @@ pub(crate) fn request(error: &TransportError) {
         awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
         bytes = error.bytes(),
         last_heard_ms = error.last_heard().map(millis),
+        heard_since_written = error.heard_since_written(),
         "request failed: {}{}",
         error.kind(),
         Causes(error.source()),
     );
 }
 
-/// How long before the end of `attempt` its peer was last heard.
-fn last_heard(attempt: &Attempt) -> Option<Duration> {
-    let SendErrorKind::Transport(error) = attempt.error()? else { return None };
-    error.last_heard()
+/// The failure of the transport that ended `attempt`, if one did.
+fn transport(attempt: &Attempt) -> Option<&TransportError> {
+    match attempt.error()? {
+        SendErrorKind::Transport(error) => Some(error),
+        _ => None,
+    }
 }
 
 fn spent(clock: &StageClock, stage: Stage) -> Option<u64> {
