@@ -26,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) budget: Duration,
     pub(crate) bytes: u64,
     pub(crate) last_heard: Option<Duration>,
+    /// Since the last byte of this request had left, whatever its clock had counted before.
+    pub(crate) waited: Option<Duration>,
     pub(crate) client_stalled: Option<Duration>,
     pub(crate) late: Option<LateAnswer>,
 }
@@ -122,7 +124,7 @@ impl TransportError {
         if self.stage() != Stage::AwaitingResponse {
             return None;
         }
-        let waited = self.0.clock.spent(Stage::AwaitingResponse)?;
+        let waited = self.0.waited?;
         Some(self.0.last_heard.is_some_and(|heard| heard < waited))
     }
 

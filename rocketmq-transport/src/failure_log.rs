@@ -41,7 +41,7 @@ pub struct FailureLine<'a> {
     pub budget: Duration,
     /// The bytes the request was charged with.
     pub bytes: u64,
-    /// The failure of the transport, if it was one: peer, generation, opaque, code, admission, last heard.
+    /// The failure of the transport, if it was one: peer, generation, opaque, code, admission, when it was heard.
     pub transport: Option<&'a TransportError>,
     /// How many requests were in flight at the peer.
     pub in_flight: Option<u64>,
@@ -139,6 +139,7 @@ impl<'a> FailureLine<'a> {
             in_flight = self.in_flight,
             admission = transport.and_then(admission).or(self.admission).map(tracing::field::display),
             last_heard_ms = transport.and_then(TransportError::last_heard).map(millis),
+            heard_since_written = transport.and_then(TransportError::heard_since_written),
             client_stalled_ms = transport.and_then(TransportError::client_stalled).map(millis),
             broker = self.broker,
             topic = self.topic,

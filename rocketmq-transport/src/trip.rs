@@ -30,6 +30,8 @@ pub(crate) struct Trip<'a> {
     /// Its record there.
     pub(crate) record: Option<Arc<RequestRecord>>,
     stage: Stage,
+    /// What earlier attempts under the same clock have waited for their responses.
+    waited_before: Duration,
 }
 
 impl<'a> Trip<'a> {
@@ -40,7 +42,9 @@ impl<'a> Trip<'a> {
         let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
         clock.enter(Stage::Admission, now);
         let terms = Terms { code, bytes: 0, class, kind, deadline, start_by, suspend };
-        Self { peer, terms, clock, admission, connection: None, record: None, stage: Stage::Admission }
+        let waited_before = clock.spent(Stage::AwaitingResponse).unwrap_or_default();
+        let stage = Stage::Admission;
+        Self { peer, terms, clock, admission, connection: None, record: None, stage, waited_before }
     }
 
     /// The next stage begins, unless the request must not go on.
@@ -119,6 +123,10 @@ impl<'a> Trip<'a> {
             bytes: self.terms.bytes,
             // The caller may look long after its request has ended.
             last_heard: heard.map(|heard| self.clock.marked_at().saturating_duration_since(heard)),
+            waited: self
+                .clock
+                .spent(Stage::AwaitingResponse)
+                .and_then(|all| all.checked_sub(self.waited_before)),
             client_stalled: late_by.filter(|late_by| expired && *late_by >= MIN_STALL),
             late: awaited.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })

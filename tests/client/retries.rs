@@ -267,3 +267,24 @@ async fn a_silent_broker_does_not_slow_sends_to_the_others() {
         assert_eq!((receipt.broker(), receipt.elapsed()), ("b", expected));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_attempt_waited_says_nothing_of_whether_the_last_broker_was_heard() {
+    let network = Network::default();
+    network.name_server(TWO_BROKERS);
+    network.brokers([Reply::Silence, STORED, Reply::Silence]);
+    let producer = network.producer().timeout(900 * MS).attempts(2).build().unwrap();
+    let sending = tokio::spawn({
+        let producer = producer.clone();
+        async move { producer.send(message()).await }
+    });
+    sleep(100 * MS).await;
+    // The other broker is heard now, which is before the second attempt asks it at 600 ms.
+    producer.send(message()).await.unwrap();
+    let error = sending.await.unwrap().unwrap_err();
+    let [_, Some(SendErrorKind::Transport(last))] = [0, 1].map(|place| error.attempts()[place].error())
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((last.last_heard(), last.heard_since_written()), (Some(800 * MS), Some(false)), "{error}");
+}

@@ -20,9 +20,9 @@ pub(crate) const CODES: [CodeText; 20] = [
         developer: "`NotSent`: send again when there is a budget for it. `Unknown`: keep the error's `late_answer()`, which \
                     still resolves when the answer comes, or send again where a duplicate does no harm.",
         operator: "Look for the largest of the `*_ms`. `connect_ms`: the way to the peer. `before_write_ms`, \
-                   `writing_ms`: a peer that reads too slowly. `awaiting_response_ms`: compare it with `last_heard_ms`. \
-                   Smaller: the peer lives and is slow with this request (its disk, its store lock, its threads). \
-                   Equal or more, or absent: nothing has come from the peer since; it may be frozen or cut off. \
+                   `writing_ms`: a peer that reads too slowly. `awaiting_response_ms`: with \
+                   `heard_since_written=true` the peer lives and is slow with this request (its disk, its store lock, its \
+                   threads); with `false` nothing has come from it since, and it may be frozen or cut off. \
                    With `client_stalled_ms` it is our own process that stood still.",
     },
     CodeText {

@@ -70,8 +70,8 @@ pub(crate) const EXAMPLES: [Example; 10] = [
         stage: Stage::AwaitingResponse,
         fault: Fault::Deadline,
         says: "All bytes had left at once, and all of the 500 ms was waiting for the answer (`awaiting_response_ms`). The \
-               broker was heard 300 ms before the end (`last_heard_ms`), which is after our request had left: it lives, \
-               and is slow with this one. The message **may be stored**.",
+               broker was heard 300 ms before the end (`last_heard_ms`), which is after our request had left \
+               (`heard_since_written`): it lives, and is slow with this one. The message **may be stored**.",
     },
     Example {
         stage: Stage::AwaitingResponse,

@@ -189,7 +189,10 @@ fn awaiting_response() -> Vec<Row> {
             Deadline,
             "the peer answers others and not this one",
             Call,
-            with(remembered(unknown("RMQ-T01", 500, AnotherIfAllowed)), &[("last_heard_ms", "300")]),
+            with(
+                remembered(unknown("RMQ-T01", 500, AnotherIfAllowed)),
+                &[("last_heard_ms", "300"), ("heard_since_written", "true")],
+            ),
         ),
         impossible(Stage::AwaitingResponse, StartBy, "a request of which a byte has left has started"),
         row(Dropped, "dropped while the peer has it", Call, Abandoned { frames: 1 }),
@@ -197,13 +200,19 @@ fn awaiting_response() -> Vec<Row> {
             Lost,
             "the connection ends before the answer",
             Call,
-            with(unknown("RMQ-T09", 200, AnotherIfAllowed), &[("last_heard_ms", "200")]),
+            with(
+                unknown("RMQ-T09", 200, AnotherIfAllowed),
+                &[("last_heard_ms", "200"), ("heard_since_written", "false")],
+            ),
         ),
         row(
             Silent,
             "the peer has not been heard since it was asked, and is replaced",
             Call,
-            with(remembered(unknown("RMQ-T01", 3_000, AnotherIfAllowed)), &[("last_heard_ms", "3000")]),
+            with(
+                remembered(unknown("RMQ-T01", 3_000, AnotherIfAllowed)),
+                &[("last_heard_ms", "3000"), ("heard_since_written", "false")],
+            ),
         ),
         row(Refuses, "the broker is busy", Send(BUSY), fails("RMQ-C08", Refused, 200, Another)),
         impossible(
@@ -215,7 +224,10 @@ fn awaiting_response() -> Vec<Row> {
             Shutdown,
             "unanswered at the end of the drain",
             Call,
-            with(unknown("RMQ-T10", 300, Stop(SHUT_DOWN)), &[("last_heard_ms", "300")]),
+            with(
+                unknown("RMQ-T10", 300, Stop(SHUT_DOWN)),
+                &[("last_heard_ms", "300"), ("heard_since_written", "false")],
+            ),
         ),
         row(
             Unfit,
