@@ -2,7 +2,9 @@
 
 use std::{fmt, time::Duration};
 
-use rocketmq_transport::{Certainty, Opaque, Peer, PendingRequestOwner, Stage};
+use rocketmq_transport::{
+    Certainty, Opaque, Peer, PendingRequestOwner, Stage, TransportError, TransportErrorKind,
+};
 
 use crate::{
     error::{Explained, SendErrorKind},
@@ -96,15 +98,45 @@ impl Attempt {
     pub fn error(&self) -> Option<&SendErrorKind> {
         self.failure.as_ref().map(|failure| &failure.kind)
     }
+
+    /// The failure of the transport, where that is what ended it.
+    pub(crate) fn transport_error(&self) -> Option<&TransportError> {
+        let SendErrorKind::Transport(error) = self.error()? else { return None };
+        Some(error)
+    }
 }
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.broker(), self.peer, self.stage)?;
         if let Some(Failure { kind, certainty }) = &self.failure {
-            write!(f, " {certainty} {} ({})", kind.code_id(), Explained(kind))?;
+            write!(f, " {certainty} {} ({}", kind.code_id(), Explained(kind))?;
+            self.transport_error().map_or(Ok(()), |error| write!(f, "{}", Evidence(error)))?;
+            f.write_str(")")?;
         }
         write!(f, " {} ms", self.elapsed.as_millis())
+    }
+}
+
+/// What is known of peer and client when a deadline expired: whether the peer was heard after our last byte had left, and
+/// by how much our own process was late.
+struct Evidence<'a>(&'a TransportError);
+
+impl fmt::Display for Evidence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(error) = self;
+        if !matches!(error.kind(), TransportErrorKind::DeadlineExpired) {
+            return Ok(());
+        }
+        match (error.heard_since_written(), error.last_heard()) {
+            (Some(true), Some(heard)) => write!(f, ", heard {} ms before", heard.as_millis())?,
+            (Some(_), _) => f.write_str(", silent since written")?,
+            (None, _) => {}
+        }
+        match error.client_stalled() {
+            Some(stalled) => write!(f, ", client stalled for {} ms", stalled.as_millis()),
+            None => Ok(()),
+        }
     }
 }
 

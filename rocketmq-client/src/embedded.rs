@@ -1,10 +1,13 @@
 //! A name server and brokers in this process, in memory, on loopback ports.
 
+mod access;
 mod builder;
 mod clients;
+mod faults;
 mod handler;
 mod message;
 mod names;
+mod reads;
 mod refusal;
 mod send;
 mod store;
@@ -14,21 +17,22 @@ mod topic;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use rocketmq_transport::{Peer, Server};
+use rocketmq_transport::{Peer, Server, fault::Fault};
 
 pub use self::{
     builder::{AutoCreateTopics, EmbeddedBrokerBuilder, EmbeddedBrokerError},
     clients::KnownClient,
+    faults::FaultSite,
     message::StoredMessage,
 };
 use self::{
+    faults::Scripts,
     handler::Shared,
     refusal::Refusal,
-    send::offset_message_id,
     store::Record,
     topic::{TopicConfig, TopicName},
 };
-use crate::{MessageQueue, message::properties};
+use crate::{MessageQueue, message::properties, protocol::stored::offset_message_id};
 
 /// A name server and one or more brokers, in memory, for demos and for tests of applications.
 ///
@@ -39,11 +43,16 @@ use crate::{MessageQueue, message::properties};
 /// |---|---|
 /// | route (105), cluster (106) | by the name server |
 /// | send (10, 310), heartbeat (34), unregister (35), create topic (17) | by each broker |
+/// | pull (11), offsets (29, 30, 31), query by key (12) | by each broker, of what it has itself |
 /// | any other | code 3, not supported |
 ///
-/// Messages cannot be consumed from it; [`stored`](Self::stored) reads them back. It refuses batches and
-/// transactional messages, stores delayed messages at once, and checks no signature. Everything it holds is
-/// bounded; see [`EmbeddedBrokerBuilder::max_retained_bytes`].
+/// A pull is answered at once, also where there is no message yet, and knows no consumer groups;
+/// [`stored`](Self::stored) reads everything back without a request. It refuses batches and transactional messages,
+/// stores delayed messages at once, and checks signatures only where it has
+/// [credentials](EmbeddedBrokerBuilder::credentials). Everything it holds is bounded; see
+/// [`EmbeddedBrokerBuilder::max_retained_bytes`].
+///
+/// Each of its servers can be made to [misbehave](Self::set_faults).
 ///
 /// It runs in tasks of the Tokio runtime it was started in, and ends when it is closed or dropped.
 ///
@@ -69,6 +78,7 @@ pub struct EmbeddedBroker {
     name_server: Server,
     brokers: Vec<BrokerServer>,
     shared: Arc<Shared>,
+    scripts: Scripts,
 }
 
 /// One broker that listens.
@@ -142,6 +152,50 @@ impl EmbeddedBroker {
     #[must_use]
     pub fn stored_count(&self, topic: &str) -> usize {
         self.shared.store.count(topic)
+    }
+
+    /// Makes the servers at `site` misbehave in these ways from now on, in place of those they had; none makes them
+    /// behave. Faults about connections are for new ones.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbeddedBrokerError::NoSuchBroker`] where there is no such broker; nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use rocketmq_client::{EmbeddedBroker, FaultSite, Message, Producer};
+    ///
+    /// let broker = EmbeddedBroker::builder().brokers(2).topic("orders", 1).start().await?;
+    /// broker.set_faults(FaultSite::Broker(0), ["code=310,answer=2:busy".parse()?])?;
+    /// let producer = Producer::builder("shop").namesrv(broker.namesrv().as_str()).build()?;
+    /// for _ in 0..2 {
+    ///     let receipt = producer.send(Message::new("orders", "two apples")).await?;
+    ///     assert_eq!(receipt.broker(), "broker-1");
+    /// }
+    /// assert_eq!(broker.faults_struck(FaultSite::Broker(0))?, 1);
+    /// broker.set_faults(FaultSite::Broker(0), [])?;
+    /// # Ok(()) }
+    /// ```
+    pub fn set_faults(
+        &self,
+        site: FaultSite,
+        faults: impl IntoIterator<Item = Fault>,
+    ) -> Result<(), EmbeddedBrokerError> {
+        let scripts = self.scripts.at(site)?;
+        let faults: Vec<_> = faults.into_iter().collect();
+        scripts.iter().for_each(|script| script.set(faults.iter().cloned()));
+        Ok(())
+    }
+
+    /// How many times a fault has struck at `site` since the start.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbeddedBrokerError::NoSuchBroker`] where there is no such broker.
+    pub fn faults_struck(&self, site: FaultSite) -> Result<u64, EmbeddedBrokerError> {
+        Ok(self.scripts.at(site)?.iter().map(|script| script.struck()).sum())
     }
 
     /// The clients that the brokers know by their heartbeats, by broker, address and id. A client is forgotten

@@ -22,6 +22,7 @@ pub struct SendError(Arc<SendReport>);
 pub(crate) struct SendReport {
     pub(crate) kind: SendErrorKind,
     pub(crate) topic: Arc<str>,
+    pub(crate) message_id: String,
     pub(crate) bytes: usize,
     pub(crate) attempts: Attempts,
     pub(crate) clock: StageClock,
@@ -70,6 +71,23 @@ impl SendError {
     /// The topic of the message.
     #[must_use]
     pub fn topic(&self) -> &str {
+        &self.0.topic
+    }
+
+    /// The id that the client gave the message, the same in all attempts: 32 hexadecimal digits. Where a broker has
+    /// the message after all, it has it under this id.
+    #[must_use]
+    pub fn message_id(&self) -> &str {
+        &self.0.message_id
+    }
+
+    /// Whether some attempts were forgotten since there were too many.
+    pub(crate) fn is_abridged(&self) -> bool {
+        self.attempts().last().is_some_and(|last| last.number() as usize > self.attempts().len())
+    }
+
+    /// The topic, to be kept.
+    pub(crate) fn shared_topic(&self) -> &Arc<str> {
         &self.0.topic
     }
 

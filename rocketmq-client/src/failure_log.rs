@@ -1,95 +1,160 @@
-//! The line that a failed request leaves in the log. Bodies, properties, keys and secrets are not known here.
+//! The lines that failed requests leave in the log: one each, or one for many. Bodies, properties, keys and secrets
+//! are not known here.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, fmt, sync::Arc};
 
-use rocketmq_transport::{Stage, StageClock, TransportError};
+use rocketmq_transport::{FailureLine, Fold, Peer, Stage, Storm, Transport, TransportError, Verdict};
+use tokio::time::{Instant, sleep_until};
 
 use crate::{
     attempt::Attempt,
     error::{Causes, Explained, SendError, SendErrorKind},
     protocol::code,
+    tasks::Tasks,
 };
 
-/// Logs a send that failed.
-pub(crate) fn send(error: &SendError) {
-    let last = error.attempts().last();
-    let clock = error.stage_clock();
-    tracing::warn!(
-        target: TARGET,
-        code_id = error.code_id(),
-        stage = error.stage().as_str(),
-        certainty = error.certainty().as_str(),
-        peer = last.map(|attempt| attempt.peer().as_str()),
-        generation = last.and_then(Attempt::generation).map(|generation| generation.get()),
-        opaque = last.and_then(Attempt::opaque).map(|opaque| opaque.0),
-        request = last.map(|_| code::SEND_MESSAGE_V2.0),
-        budget_ms = budget(error.budget()),
-        elapsed_ms = millis(error.elapsed()),
-        route_ms = spent(clock, Stage::Route),
-        admission_ms = spent(clock, Stage::Admission),
-        connect_ms = spent(clock, Stage::Connect),
-        signing_ms = spent(clock, Stage::Signing),
-        before_write_ms = spent(clock, Stage::BeforeWrite),
-        writing_ms = spent(clock, Stage::Writing),
-        awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
-        pause_ms = clock.paused().map(millis),
-        bytes = error.bytes(),
-        last_heard_ms = last.and_then(last_heard).map(millis),
-        broker = last.map(Attempt::broker),
-        topic = error.topic(),
-        queue_id = last.map(|attempt| attempt.queue().id()),
-        attempt = last.map(Attempt::number),
-        "send failed: {}",
-        Explained(error.kind()),
-    );
+/// Logs the failed requests of one client: the first few of a second, peer and stage with a line each, the rest with
+/// one line that has their count and the last of them as a sample.
+///
+/// That line comes when the second is over, or with [`flush`](Self::flush), or with the drop of the last handle. Cheap to
+/// clone.
+#[derive(Clone, Debug)]
+pub(crate) struct FailureLines(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    storm: Storm<Key, Failed>,
+    transport: Transport,
+    tasks: Tasks,
 }
 
-/// Logs a request of the client's own that failed, such as a heartbeat.
-pub(crate) fn request(error: &TransportError) {
-    let clock = error.stage_clock();
-    tracing::warn!(
-        target: TARGET,
-        code_id = error.code_id(),
-        stage = error.stage().as_str(),
-        certainty = error.certainty().as_str(),
-        peer = error.peer().as_str(),
-        generation = error.generation().map(|generation| generation.get()),
-        opaque = error.opaque().map(|opaque| opaque.0),
-        request = error.code().0,
-        budget_ms = budget(error.budget()),
-        elapsed_ms = millis(error.elapsed()),
-        admission_ms = spent(clock, Stage::Admission),
-        connect_ms = spent(clock, Stage::Connect),
-        signing_ms = spent(clock, Stage::Signing),
-        before_write_ms = spent(clock, Stage::BeforeWrite),
-        writing_ms = spent(clock, Stage::Writing),
-        awaiting_response_ms = spent(clock, Stage::AwaitingResponse),
-        bytes = error.bytes(),
-        last_heard_ms = error.last_heard().map(millis),
-        "request failed: {}{}",
-        error.kind(),
-        Causes(error.source()),
-    );
+/// Where a request failed: at which peer, if it came to that, and in which stage.
+type Key = (Option<Peer>, Stage);
+
+/// A request that failed.
+#[derive(Debug)]
+enum Failed {
+    Send(SendError),
+    /// A request of the client's own, such as a heartbeat.
+    Request(TransportError),
 }
 
-/// How long before the end of `attempt` its peer was last heard.
-fn last_heard(attempt: &Attempt) -> Option<Duration> {
-    let SendErrorKind::Transport(error) = attempt.error()? else { return None };
-    error.last_heard()
+impl FailureLines {
+    /// Nothing has failed yet. What is folded is written by one of `tasks`; the requests are those of `transport`.
+    pub(crate) fn new(transport: Transport, tasks: Tasks) -> Self {
+        Self(Arc::new(Shared { storm: Storm::new(), transport, tasks }))
+    }
+
+    /// Logs a send that failed.
+    pub(crate) fn send(&self, error: &SendError) {
+        let peer = error.attempts().last().map(|attempt| attempt.peer().clone());
+        self.note((peer, error.stage()), Failed::Send(error.clone()));
+    }
+
+    /// Logs a request of the client's own that failed.
+    pub(crate) fn request(&self, error: &TransportError) {
+        self.note((Some(error.peer().clone()), error.stage()), Failed::Request(error.clone()));
+    }
+
+    /// Writes the lines of what is folded so far.
+    pub(crate) fn flush(&self) {
+        self.0.flush();
+    }
+
+    fn note(&self, key: Key, failed: Failed) {
+        match self.0.storm.note(key, failed, Instant::now()) {
+            Verdict::Pass(failed) => failed.log(self.0.in_flight(failed.peer())),
+            Verdict::Opened(due) => {
+                let log = self.clone();
+                self.0.tasks.spawn(async move {
+                    sleep_until(due).await;
+                    log.0.storm.folds(Instant::now()).0.iter().for_each(log_folded);
+                });
+            }
+            Verdict::Folded => {}
+        }
+    }
 }
 
-fn spent(clock: &StageClock, stage: Stage) -> Option<u64> {
-    clock.spent(stage).map(millis)
+impl Shared {
+    fn flush(&self) {
+        self.storm.drain().iter().for_each(log_folded);
+    }
+
+    /// How many requests are in flight at `peer`; counted for a line only, since it looks at every peer.
+    fn in_flight(&self, peer: Option<&Peer>) -> Option<u64> {
+        let usage = self.transport.usage();
+        usage.peers.iter().find(|usage| Some(&usage.peer) == peer).map(|usage| usage.pending)
+    }
 }
 
-/// A budget of never has no number.
-fn budget(budget: Duration) -> Option<u64> {
-    (budget != Duration::MAX).then(|| millis(budget))
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+impl Failed {
+    fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Send(error) => error.attempts().last().map(Attempt::peer),
+            Self::Request(error) => Some(error.peer()),
+        }
+    }
+
+    fn log(&self, in_flight: Option<u64>) {
+        let mut line = self.line();
+        line.in_flight = in_flight;
+        match self {
+            Self::Send(_) => line.log(&format_args!("send failed: {self}")),
+            Self::Request(_) => line.log(&format_args!("request failed: {self}")),
+        }
+    }
+
+    fn line(&self) -> FailureLine<'_> {
+        match self {
+            Self::Send(error) => send_line(error),
+            Self::Request(error) => FailureLine::of(error),
+        }
+    }
 }
 
-/// The target of every line about a failed request, in the transport as well.
-const TARGET: &str = "rocketmq::request";
+/// Why it failed.
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send(error) => write!(f, "{}", Explained(error.kind())),
+            Self::Request(error) => write!(f, "{}{}", error.kind(), Causes(error.source())),
+        }
+    }
+}
+
+/// Writes the line that stands for failures which had none of their own.
+fn log_folded(fold: &Fold<Key, Failed>) {
+    let mut line = fold.sample.line();
+    line.folded = Some(fold.count);
+    line.log(&format_args!("{} more requests failed like this one: {}", fold.count, fold.sample));
+}
+
+/// A send as a whole, with the connection and the queue of its last attempt.
+fn send_line(error: &SendError) -> FailureLine<'_> {
+    let (stage, certainty) = (error.stage(), error.certainty());
+    let mut line = FailureLine::new(error.code_id(), stage, certainty, error.stage_clock());
+    line.budget = error.budget();
+    line.bytes = error.bytes() as u64;
+    line.topic = Some(error.topic());
+    if let SendErrorKind::QueueSaturated(refusal) = error.kind() {
+        line.admission = Some(*refusal);
+    }
+    if let Some(last) = error.attempts().last() {
+        line.transport = last.transport_error();
+        line.peer = Some(last.peer());
+        line.generation = last.generation();
+        line.opaque = last.opaque();
+        line.request = Some(code::SEND_MESSAGE_V2.0);
+        line.broker = Some(last.broker());
+        line.queue_id = i32::try_from(last.queue().id()).ok();
+        line.attempt = Some(last.number());
+    }
+    line
+}

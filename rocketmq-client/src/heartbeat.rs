@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    failure_log,
+    failure_log::FailureLines,
     protocol::{
         code,
         heartbeat::{Heartbeat, ProducerData, Unregister},
@@ -23,6 +23,7 @@ use crate::{
 pub(crate) struct Registration {
     pub(crate) transport: Transport,
     pub(crate) routes: Routes,
+    pub(crate) log: FailureLines,
     pub(crate) client_id: String,
     pub(crate) producer_group: String,
 }
@@ -74,8 +75,8 @@ impl Registration {
     ) -> usize {
         let mut calls = JoinSet::new();
         for broker in brokers {
-            let (transport, broker, notice) = (self.transport.clone(), broker.clone(), notice.clone());
-            calls.spawn(async move { notice.send(&transport, &broker, deadline).await });
+            let (registration, broker, notice) = (self.clone(), broker.clone(), notice.clone());
+            calls.spawn(async move { notice.send(&registration, &broker, deadline).await });
         }
         let mut taken = 0;
         while let Some(call) = calls.join_next().await {
@@ -101,11 +102,11 @@ enum Taken {
 }
 
 impl Notice {
-    async fn send(&self, transport: &Transport, broker: &Peer, deadline: RequestDeadline) -> Taken {
+    async fn send(&self, registration: &Registration, broker: &Peer, deadline: RequestDeadline) -> Taken {
         let request = Request { code: self.code, header: &*self.header, body: self.body.clone() };
         let mut options = CallOptions::from(deadline);
         options.class = Class::Control;
-        match transport.call(broker, request, options).await {
+        match registration.transport.call(broker, request, options).await {
             Ok(call) if call.response.code() == Code::SUCCESS => Taken::Yes,
             Ok(call) => {
                 let (status, request) = (call.response.code().0, self.code.0);
@@ -113,7 +114,7 @@ impl Notice {
                 Taken::No
             }
             Err(error) => {
-                failure_log::request(&error);
+                registration.log.request(&error);
                 Taken::No
             }
         }

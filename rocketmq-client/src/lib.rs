@@ -32,6 +32,9 @@
 //! # }
 //! ```
 //!
+//! A send whose outcome is unknown can be settled: [`SendError::late_outcome`] waits for the answers that come late, and
+//! [`Producer::resolve_unknown`] asks the brokers for the message.
+//!
 //! # Features
 //!
 //! | feature | adds |
@@ -41,7 +44,9 @@
 //!
 //! # Logs
 //!
-//! Each send that fails leaves one `warn` line with the target `rocketmq::request`. Bodies, properties, keys and
+//! Each send that fails leaves one `warn` line with the target `rocketmq::request`, and many that fail in the same second,
+//! at the same peer and in the same stage leave three, and one for all the others with their count and the last of them as a
+//! sample. Bodies, properties, keys and
 //! secrets are in no log, no error and no `Debug` text.
 
 mod attempt;
@@ -63,14 +68,15 @@ mod tasks;
 pub use attempt::Attempt;
 #[cfg(feature = "embedded-broker")]
 pub use embedded::{
-    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, KnownClient, StoredMessage,
-    TopicError,
+    AutoCreateTopics, EmbeddedBroker, EmbeddedBrokerBuilder, EmbeddedBrokerError, FaultSite, KnownClient,
+    StoredMessage, TopicError,
 };
 pub use error::{SendError, SendErrorKind};
 pub use message::{Message, MessageError};
 pub use producer::{
-    BuildError, OnewayReceipt, Producer, ProducerBuilder, SendOptions, SendReceipt, ShutdownReport,
-    StartError,
+    BrokerError, BrokerFailure, BuildError, LateOutcome, MessagePlace, OnewayReceipt, Producer,
+    ProducerBuilder, Resolution, ResolveError, ResolveErrorKind, SendOptions, SendReceipt, ShutdownReport,
+    StartError, StoredCopy, UnknownMessage,
 };
 pub use protocol::send::SendStatus;
 pub use queue::MessageQueue;

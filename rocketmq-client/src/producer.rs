@@ -1,7 +1,10 @@
 //! The producer: sends messages, each under one budget.
 
 mod builder;
+mod late;
+mod place;
 mod receipt;
+mod resolve;
 mod select;
 mod sending;
 
@@ -12,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use rocketmq_transport::{RequestDeadline, Transport, Usage};
+use rocketmq_transport::{InFlight, RequestDeadline, Transport, Usage};
 use tokio::{sync::OnceCell, time::timeout_at};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -22,10 +25,14 @@ use tokio_util::{
 use self::sending::{Acknowledged, Oneway, Sending};
 pub use self::{
     builder::{BuildError, ProducerBuilder},
+    late::LateOutcome,
+    place::{MessagePlace, StoredCopy},
     receipt::{OnewayReceipt, SendReceipt, ShutdownReport},
+    resolve::{BrokerError, BrokerFailure, Resolution, ResolveError, ResolveErrorKind, UnknownMessage},
 };
 use crate::{
     error::SendError,
+    failure_log::FailureLines,
     heartbeat::Registration,
     message::{Message, MessageLimits, UniqueKeys},
     queue::MessageQueue,
@@ -61,6 +68,7 @@ struct Shared {
     transport: Transport,
     routes: Routes,
     registration: Registration,
+    log: FailureLines,
     keys: UniqueKeys,
     policy: Policy,
     tasks: Tasks,
@@ -204,6 +212,56 @@ impl Producer {
         Sending::<Oneway>::new(&self.0, message, options).run().await
     }
 
+    /// Asks the brokers whether they have a message, after a send that ended as
+    /// [`Certainty::Unknown`](rocketmq_transport::Certainty::Unknown).
+    ///
+    /// Of a [`SendError`], the brokers of its unknown attempts are asked; of a topic and a message id
+    /// ([`UnknownMessage::new`]), the masters of all brokers in the topic's route. They are asked by the message's
+    /// unique key, at the same time, all within `budget`: how long this may take, the route lookup included.
+    /// [`Duration::MAX`] means no limit. The first copy that is found ends it.
+    ///
+    /// A broker builds its index after it has stored a message, so one that does not find it is asked again for up to a
+    /// second before it is believed, less where the budget is shorter. One that cannot be reached, is busy or loses its
+    /// connection is asked again as long as the budget lasts: to ask changes nothing there.
+    ///
+    /// [`SendError::late_outcome`] waits for the late answer instead, and asks nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`ResolveErrorKind::Unanswered`] where no copy was found and not every broker has answered; it names each of
+    /// those that have not, with what happened there. A send that is not unknown asks nobody.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the questions.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use rocketmq_client::{Message, Producer, Resolution, transport::Certainty};
+    ///
+    /// # async fn doc(producer: Producer) -> Result<(), Box<dyn std::error::Error>> {
+    /// match producer.send(Message::new("orders", "two apples")).await {
+    ///     Err(error) if error.certainty() == Certainty::Unknown => {
+    ///         match producer.resolve_unknown(&error, Duration::from_secs(5)).await? {
+    ///             Resolution::Stored(copy) => println!("stored in {}", copy.place().queue()),
+    ///             _ => println!("not there, as far as the brokers know by now"),
+    ///         }
+    ///     }
+    ///     _ => {}
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn resolve_unknown(
+        &self,
+        message: impl Into<UnknownMessage>,
+        budget: Duration,
+    ) -> Result<Resolution, ResolveError> {
+        resolve::resolve(&self.0, message.into(), RequestDeadline::after(budget)).await
+    }
+
     /// Ends the producer: takes no more sends, waits up to `bound` for those in progress, tells the brokers,
     /// and closes the connections. Sends that are still in progress then end with an error of their own.
     ///
@@ -222,6 +280,13 @@ impl Producer {
         self.0.transport.usage()
     }
 
+    /// A look at the producer's requests in flight and the tombstones of those that have ended without their answer,
+    /// of at most `most` of them. Each is as it was when it was looked at.
+    #[must_use]
+    pub fn in_flight(&self, most: usize) -> InFlight {
+        self.0.transport.in_flight(most)
+    }
+
     fn start_heartbeats(&self) {
         let shared = &*self.0;
         shared.started.get_or_init(|| shared.tasks.spawn(shared.registration.clone().keep_up()));
@@ -238,6 +303,7 @@ impl Shared {
         let unregistered = self.registration.unregister(deadline).await;
         self.tasks.stop().await;
         let transport = self.transport.close(deadline.remaining(tokio::time::Instant::now())).await;
+        self.log.flush();
         ShutdownReport {
             finished: in_progress.saturating_sub(unfinished),
             unfinished,

@@ -5,8 +5,14 @@
 
 pub(crate) mod code;
 pub(crate) mod heartbeat;
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) mod offset;
+#[cfg(any(test, feature = "embedded-broker"))]
+pub(crate) mod pull;
+pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod send;
+pub(crate) mod stored;
 #[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) mod topic;
 

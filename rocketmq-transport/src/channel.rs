@@ -19,9 +19,9 @@ use self::{
     keeper::keep,
 };
 use crate::{
-    Admission, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable, Request,
-    RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError, TransportErrorKind,
-    Verdict,
+    Admission, Certainty, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable,
+    Request, RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError,
+    TransportErrorKind, Verdict,
     budget::{AcquireError, Ask, PeerBudget, Refused},
     connect::Connector,
     connection::{Claim, Connection, Rejected, Signed, outgoing},
@@ -61,8 +61,9 @@ struct Shared {
     budget: PeerBudget,
     connections: Mutex<Connections>,
     attention: Arc<Attention>,
-    /// Failures that had no line of their own yet.
-    failures: Storm<Stage, TransportError>,
+    /// Failures that had no line of their own yet, by stage, certainty and kind: the line that stands for many has to
+    /// be true of each.
+    failures: Storm<(Stage, Certainty, &'static str), TransportError>,
     /// Started with the first connection, or the first line that was folded.
     keeper: OnceLock<AbortHandle>,
     closed: CancellationToken,
@@ -127,7 +128,8 @@ impl Channel {
 
     /// Writes the line of a request that failed here, or folds it where many do.
     pub(crate) fn log_failure(&self, error: &TransportError) {
-        match self.shared.failures.note(error.stage(), error.clone(), Instant::now()) {
+        let key = (error.stage(), error.certainty(), error.code_id());
+        match self.shared.failures.note(key, error.clone(), Instant::now()) {
             Verdict::Pass(error) => log_failure(&error, self.tally().waiting),
             Verdict::Opened(_) => {
                 self.shared.start_keeper();

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{Certainty, Fold, Peer, Stage, StageClock, TransportError, TransportErrorKind};
+use crate::{
+    Certainty, Fold, Opaque, Peer, PendingRequestOwner, Refusal, Stage, StageClock, TransportError,
+    TransportErrorKind,
+};
 
 /// What the log says of a failed request: one `warn` line, target `rocketmq::request`.
 ///
@@ -44,8 +47,14 @@ pub struct FailureLine<'a> {
     pub in_flight: Option<u64>,
     /// The peer, where no failure of the transport says it.
     pub peer: Option<&'a Peer>,
+    /// The connection, where no failure of the transport says it.
+    pub generation: Option<PendingRequestOwner>,
+    /// The correlation number, where no failure of the transport says it.
+    pub opaque: Option<Opaque>,
     /// The operation, where no failure of the transport says it.
     pub request: Option<i32>,
+    /// The admission limit that was reached, where no failure of the transport says it.
+    pub admission: Option<Refusal>,
     /// The broker's name.
     pub broker: Option<&'a str>,
     /// The topic.
@@ -77,7 +86,10 @@ impl<'a> FailureLine<'a> {
             transport: None,
             in_flight: None,
             peer: None,
+            generation: None,
+            opaque: None,
             request: None,
+            admission: None,
             broker: None,
             topic: None,
             queue_id: None,
@@ -102,14 +114,16 @@ impl<'a> FailureLine<'a> {
         let spent = |stage| self.clock.spent(stage).map(millis);
         let transport = self.transport;
         let peer = transport.map(TransportError::peer).or(self.peer);
+        let generation = transport.and_then(TransportError::generation).or(self.generation);
+        let opaque = transport.and_then(TransportError::opaque).or(self.opaque);
         tracing::warn!(
             target: "rocketmq::request",
             code_id = self.code_id,
             stage = self.stage.as_str(),
             certainty = self.certainty.as_str(),
             peer = peer.map(Peer::as_str),
-            generation = transport.and_then(TransportError::generation).map(|generation| generation.get()),
-            opaque = transport.and_then(TransportError::opaque).map(|opaque| opaque.0),
+            generation = generation.map(|generation| generation.get()),
+            opaque = opaque.map(|opaque| opaque.0),
             request = transport.map(|error| error.code().0).or(self.request),
             budget_ms = (self.budget != Duration::MAX).then(|| millis(self.budget)),
             elapsed_ms = millis(self.clock.elapsed()),
@@ -123,7 +137,7 @@ impl<'a> FailureLine<'a> {
             pause_ms = self.clock.paused().map(millis),
             bytes = self.bytes,
             in_flight = self.in_flight,
-            admission = transport.and_then(admission),
+            admission = transport.and_then(admission).or(self.admission).map(tracing::field::display),
             last_heard_ms = transport.and_then(TransportError::last_heard).map(millis),
             client_stalled_ms = transport.and_then(TransportError::client_stalled).map(millis),
             broker = self.broker,
@@ -152,12 +166,10 @@ pub(crate) fn log_folded<K>(fold: &Fold<K, TransportError>) {
     ));
 }
 
-/// An admission refusal in short: level, dimension, in use, limit.
-fn admission(error: &TransportError) -> Option<tracing::field::DisplayValue<crate::Refusal>> {
+/// The admission limit that was reached.
+fn admission(error: &TransportError) -> Option<Refusal> {
     match error.kind() {
-        TransportErrorKind::QueueSaturated(refusal) | TransportErrorKind::TooLarge(refusal) => {
-            Some(tracing::field::display(*refusal))
-        }
+        TransportErrorKind::QueueSaturated(refusal) | TransportErrorKind::TooLarge(refusal) => Some(*refusal),
         _ => None,
     }
 }

@@ -29,7 +29,8 @@
 //!
 //! | feature | what it adds | default |
 //! |---|---|---|
-//! | `test-support` | scripted peers and controlled streams, for tests | no |
+//! | `fault-script` | a listening side that misbehaves as it is told to | no |
+//! | `test-support` | scripted peers and controlled streams, for tests; includes `fault-script` | no |
 //!
 //! # Logs
 //!
@@ -68,6 +69,8 @@ mod connect;
 mod connection;
 #[cfg(not(rocketmq_loom))]
 mod failure_log;
+#[cfg(all(feature = "fault-script", not(rocketmq_loom)))]
+pub mod fault;
 #[cfg(not(rocketmq_loom))]
 mod in_flight;
 #[cfg(not(rocketmq_loom))]
@@ -106,6 +109,8 @@ pub(crate) use pending::{Completion, PendingRequestTable};
 pub use stage::{Certainty, Stage, StageClock};
 pub use usage::{PeerUsage, Usage, Used};
 
+#[cfg(all(feature = "fault-script", not(rocketmq_loom)))]
+pub use self::server::serve_with_faults;
 #[cfg(not(rocketmq_loom))]
 pub use self::{
     config::{ConfigError, FailureLog, RetirePolicy, TransportConfig},

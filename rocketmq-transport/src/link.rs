@@ -180,7 +180,8 @@ impl Link {
         if burial.tombstones > self.config.max_tombstones {
             self.retire(RetireReason::Tombstones, now);
         }
-        if burial.vacancy == Vacancy::Drained || burial.judged_earlier {
+        // The keeper has to be told of the first tombstone: the others it finds when that one's window ends.
+        if burial.vacancy == Vacancy::Drained || burial.judged_earlier || burial.tombstones == 1 {
             self.attention.call();
         }
     }

@@ -1,5 +1,6 @@
 //! The listening side: accepts connections, hands requests to a handler, writes its responses.
 
+mod answering;
 mod connection;
 mod output;
 
@@ -23,7 +24,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::answering::{Answering, Reply};
 use self::connection::Connection;
+#[cfg(feature = "fault-script")]
+use crate::fault::{self, Abort, FaultScript, Faulty};
 use crate::{CloseCause, Command, FrameLimits, Response, Stream};
 
 /// Answers requests.
@@ -147,11 +151,30 @@ impl Server {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let local_addr = listener.local_addr()?;
-        let service = Service { handler, config, counts: Arc::default() };
-        let (counts, stop, tasks) =
-            (Arc::clone(&service.counts), CancellationToken::new(), TaskTracker::new());
-        let acceptor = tasks.spawn(accept(next_of(listener), service, stop.clone())).abort_handle();
-        Ok(Self { local_addr, counts, stop, tasks, acceptor })
+        Ok(Self::start(local_addr, next_of(listener), Service::new(handler, config)))
+    }
+
+    /// Listens as [`bind`](Self::bind) does, and misbehaves as `script` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`bind`](Self::bind).
+    #[cfg(feature = "fault-script")]
+    pub async fn bind_with_faults(
+        address: SocketAddr,
+        handler: Arc<impl Handler>,
+        config: ServerConfig,
+        script: FaultScript,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let local_addr = listener.local_addr()?;
+        let next = fault::next_of(listener, local_addr, script.clone());
+        let faulty = Arc::new(Faulty { handler, script });
+        Ok(Self::start(local_addr, next, Service::new(faulty, config)))
     }
 
     /// The address it listens at, with the port that was chosen.
@@ -183,6 +206,17 @@ impl Server {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    fn start(
+        local_addr: SocketAddr,
+        next: impl FnMut(&mut Context<'_>) -> Poll<Accepted> + Send + 'static,
+        service: Service<impl Answering>,
+    ) -> Self {
+        let (counts, stop, tasks) =
+            (Arc::clone(&service.counts), CancellationToken::new(), TaskTracker::new());
+        let acceptor = tasks.spawn(accept(next, service, stop.clone())).abort_handle();
+        Self { local_addr, counts, stop, tasks, acceptor }
     }
 }
 
@@ -222,7 +256,24 @@ pub async fn serve(
     handler: Arc<impl Handler>,
     config: ServerConfig,
 ) -> CloseCause {
-    let service = Service { handler, config, counts: Arc::default() };
+    Connection::open(Service::new(handler, config), remote).run(stream, CancellationToken::new()).await
+}
+
+/// Serves one client as [`serve`] does, over any stream that can be reset, and misbehaves as `script` says.
+///
+/// # Cancel safety
+///
+/// As [`serve`].
+#[cfg(feature = "fault-script")]
+pub async fn serve_with_faults(
+    stream: impl Abort,
+    remote: SocketAddr,
+    handler: Arc<impl Handler>,
+    config: ServerConfig,
+    script: FaultScript,
+) -> CloseCause {
+    let stream = Stream::new(script.wrap(stream), crate::Acceptance::Exact);
+    let service = Service::new(Arc::new(Faulty { handler, script }), config);
     Connection::open(service, remote).run(stream, CancellationToken::new()).await
 }
 
@@ -231,6 +282,12 @@ struct Service<H> {
     handler: Arc<H>,
     config: ServerConfig,
     counts: Arc<Counts>,
+}
+
+impl<H> Service<H> {
+    fn new(handler: Arc<H>, config: ServerConfig) -> Self {
+        Self { handler, config, counts: Arc::default() }
+    }
 }
 
 impl<H> Clone for Service<H> {
@@ -247,7 +304,7 @@ struct Counts {
 }
 
 /// The next connection of a listening socket.
-type Accepted = io::Result<(Stream, SocketAddr)>;
+pub(crate) type Accepted = io::Result<(Stream, SocketAddr)>;
 
 fn next_of(listener: TcpListener) -> impl FnMut(&mut Context<'_>) -> Poll<Accepted> + Send {
     move |context| {
@@ -260,7 +317,7 @@ fn next_of(listener: TcpListener) -> impl FnMut(&mut Context<'_>) -> Poll<Accept
 }
 
 /// Accepts until it is stopped, then waits for the connections to end. No failure ends it before.
-async fn accept<H: Handler>(
+async fn accept<H: Answering>(
     mut next: impl FnMut(&mut Context<'_>) -> Poll<Accepted> + Send,
     service: Service<H>,
     stop: CancellationToken,

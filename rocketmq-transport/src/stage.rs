@@ -152,6 +152,12 @@ impl StageClock {
         self.since = now;
     }
 
+    /// The stage it is in; `None` in a pause between attempts.
+    #[must_use]
+    pub fn stage(&self) -> Option<Stage> {
+        Stage::ALL.get(usize::from(self.current)).copied()
+    }
+
     /// The time spent in `stage`; `None` where it was never entered.
     #[must_use]
     pub fn spent(&self, stage: Stage) -> Option<Duration> {
@@ -179,6 +185,11 @@ impl StageClock {
     #[must_use]
     pub fn elapsed_at(&self, now: Instant) -> Duration {
         self.elapsed() + now.saturating_duration_since(self.since)
+    }
+
+    /// The instant of the last mark.
+    pub(crate) const fn marked_at(&self) -> Instant {
+        self.since
     }
 
     fn slot(&self, slot: usize) -> Option<Duration> {
@@ -222,6 +233,17 @@ mod tests {
             prop_assert_eq!(sum, now - start);
             prop_assert_eq!(clock.elapsed(), now - start);
         }
+    }
+
+    #[test]
+    fn the_stage_is_the_one_entered_last_and_none_in_a_pause() {
+        let now = Instant::now();
+        let mut clock = StageClock::start(Stage::Route, now);
+        clock.enter(Stage::Writing, now);
+        clock.stop(now);
+        assert_eq!(clock.stage(), Some(Stage::Writing));
+        clock.pause(now);
+        assert_eq!(clock.stage(), None);
     }
 
     #[test]

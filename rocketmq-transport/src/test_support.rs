@@ -3,9 +3,10 @@
 //! A [`Network`] stands in for the connector: each dial of a transport arrives as a [`ScriptedPeer`], which reads
 //! and answers as the script says and keeps its own count of what it has seen. The pipe between the two accepts
 //! no more than it is told to, so that a request can be frozen in each of its stages. All of it works under paused
-//! time, and nothing in it waits by a timer.
+//! time.
 //!
-//! What a script expects and does not get is a panic that says what was expected: these are assertions.
+//! What a script expects and does not get is a panic that says what was expected: these are assertions. What does not
+//! come for ten minutes, of whichever time the test runs in, does not come.
 //!
 //! # Examples
 //!
@@ -46,7 +47,10 @@ mod pipe;
 mod signer;
 mod table;
 
+use std::{future::Future, time::Duration};
+
 use bytes::Bytes;
+use tokio::time::timeout;
 
 pub use self::{
     log::{LogLine, LogSink},
@@ -71,6 +75,14 @@ pub async fn settle() {
     }
 }
 
+/// Waits for `what`, which has to come within [`PATIENCE`]: a script that would wait for ever fails.
+async fn within_patience<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match timeout(PATIENCE, future).await {
+        Ok(output) => output,
+        Err(_) => panic!("waited {} s for {what}, and nothing came", PATIENCE.as_secs()),
+    }
+}
+
 /// A response of status success, without fields and body.
 fn success() -> Response {
     Response { code: Code::SUCCESS, remark: None, header: Box::new(()), body: Bytes::new() }
@@ -85,5 +97,7 @@ fn encoded(response: &Response, opaque: Opaque, options: EncodeOptions) -> Vec<u
     response.encode(opaque, options, &FrameLimits::default()).expect("a scripted response fits a frame")
 }
 
+/// Longer than anything that a transport waits for under its default settings.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// In each turn every task that can runs once; no chain of wake-ups in a transport is as long.
 const SETTLING_TURNS: usize = 128;

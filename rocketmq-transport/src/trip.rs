@@ -14,7 +14,7 @@ use crate::{
     Admission, CallOptions, Certainty, Code, Peer, Stage, StageClock, TransportError, TransportErrorKind,
     connection::Connection,
     error::Report,
-    request::{Kind, RequestRecord, Terms},
+    request::{Kind, Late, RequestRecord, Terms},
     stage::FrameFate,
 };
 
@@ -104,6 +104,7 @@ impl<'a> Trip<'a> {
         let expired = matches!(kind, TransportErrorKind::DeadlineExpired);
         let certainty = kind.certainty(stage, fate);
         let unknown = self.record.as_ref().filter(|_| certainty == Certainty::Unknown);
+        let awaited = unknown.filter(|record| !matches!(record.late(), Late::Gone));
         TransportError::new(Report {
             certainty,
             kind,
@@ -116,9 +117,10 @@ impl<'a> Trip<'a> {
             code: self.terms.code,
             budget: self.terms.deadline.budget(),
             bytes: self.terms.bytes,
-            last_heard: heard.map(|heard| now.saturating_duration_since(heard)),
+            // The caller may look long after its request has ended.
+            last_heard: heard.map(|heard| self.clock.marked_at().saturating_duration_since(heard)),
             client_stalled: late_by.filter(|late_by| expired && *late_by >= MIN_STALL),
-            late: unknown.zip(connection).map(|(record, on)| on.link.late_answer(record)),
+            late: awaited.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })
     }
 }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use rocketmq_client::{Message, Producer, ProducerBuilder};
 use rocketmq_transport::{
     Acceptance, Code, Command, Connecting, Connector, Fields, Handler, Header, Peer, Response, ServerConfig,
@@ -27,6 +27,7 @@ use tokio::{
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
 pub(crate) const SEND: i32 = 310;
+pub(crate) const QUERY: i32 = 12;
 pub(crate) const ROUTE: i32 = 105;
 pub(crate) const HEARTBEAT: i32 = 34;
 pub(crate) const UNREGISTER: i32 = 35;
@@ -67,6 +68,8 @@ pub(crate) enum Reply {
     Answer(Duration, i32, &'static str),
     /// Answers a send as stored in queue 1 at offset 42, with this status.
     Stored(Duration, i32),
+    /// Answers a query with the record of the message that has this unique key; none stands for the one asked for.
+    Record(Option<&'static str>),
     /// Answers with a body.
     Body(Duration, &'static str),
     /// Answers success without any field.
@@ -114,6 +117,11 @@ impl Network {
     /// An address where no dial ever ends.
     pub(crate) fn blackhole(&self, address: &str) {
         lock(&self.0).insert(address.parse().expect("the address of a peer"), Line::Blackhole);
+    }
+
+    /// Takes the peer at `address` away; what is connected stays so.
+    pub(crate) fn remove(&self, address: &str) {
+        lock(&self.0).remove(&address.parse().expect("the address of a peer"));
     }
 
     /// A producer on this network that asks the name server at `ns:1`.
@@ -188,11 +196,16 @@ impl Scripted {
 impl Handler for Scripted {
     async fn handle(&self, request: Command, _: SocketAddr) -> Option<Response> {
         let none: Box<dyn Header> = Box::new(());
+        let empty = Bytes::new();
         let (wait, code, remark, header, body) = match self.next_reply(&request) {
-            Reply::Answer(wait, code, remark) => (wait, code, remark, none, ""),
-            Reply::Stored(wait, code) => (wait, code, "", Box::new(Stored) as Box<dyn Header>, ""),
-            Reply::Body(wait, body) => (wait, 0, "", none, body),
-            Reply::Bare => (Duration::ZERO, 0, "", none, ""),
+            Reply::Answer(wait, code, remark) => (wait, code, remark, none, empty),
+            Reply::Stored(wait, code) => (wait, code, "", Box::new(Stored) as Box<dyn Header>, empty),
+            Reply::Record(key) => {
+                let asked = request.field("key").unwrap_or_default();
+                (Duration::ZERO, 0, "", none, record(key.unwrap_or(&asked)))
+            }
+            Reply::Body(wait, body) => (wait, 0, "", none, body.into()),
+            Reply::Bare => (Duration::ZERO, 0, "", none, empty),
             Reply::Silence => pending().await,
             Reply::Cut => {
                 self.state.cut.notify_waiters();
@@ -201,7 +214,7 @@ impl Handler for Scripted {
         };
         sleep(wait).await;
         let remark = (!remark.is_empty()).then_some(Cow::Borrowed(remark));
-        Some(Response { code: Code(code), remark, header, body: Bytes::from_static(body.as_bytes()) })
+        Some(Response { code: Code(code), remark, header, body })
     }
 }
 
@@ -225,6 +238,30 @@ impl Header for Stored {
         fields.int("queueId", 1);
         fields.int("queueOffset", 42);
     }
+}
+
+/// The record of a message of `orders` with the unique key `key`: in queue 3 at offset 77, stored by 10.0.0.1:10911 at
+/// 4096 of its log, 1,700,000,000,005 ms after the Unix epoch.
+fn record(key: &str) -> Bytes {
+    let properties = format!("UNIQ_KEY\u{1}{key}\u{2}");
+    let mut record = vec![0; 4];
+    record.put_u32(0xDAA3_20A7);
+    [0, 3, 0].into_iter().for_each(|crc_queue_flag| record.put_i32(crc_queue_flag));
+    [77, 4_096].into_iter().for_each(|offset| record.put_i64(offset));
+    record.put_i32(0);
+    record.put_i64(1_700_000_000_000);
+    record.put_slice(&[10, 0, 0, 9, 0, 0, 0xC3, 0x50]);
+    record.put_i64(1_700_000_000_005);
+    record.put_slice(&[10, 0, 0, 1, 0, 0, 0x2A, 0x9F]);
+    record.put_i32(0);
+    record.put_i64(0);
+    record.put_i32(10);
+    record.put_slice(b"two apples\x06orders");
+    record.put_i16(i16::try_from(properties.len()).expect("a short key"));
+    record.put_slice(properties.as_bytes());
+    let length = u32::try_from(record.len()).expect("a short record");
+    record[..4].copy_from_slice(&length.to_be_bytes());
+    record.into()
 }
 
 /// A message for the topic `orders`.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rocketmq_client::{Attempt, Duplicates, SendError, SendErrorKind, SendOptions};
-use rocketmq_transport::{Certainty, Code, HeaderEncoding, Stage, TransportErrorKind};
+use rocketmq_transport::{Certainty, HeaderEncoding, Stage, TransportErrorKind};
 use tokio::time::{Instant, sleep};
 
 use crate::network::{MS, Network, ONE_BROKER, Reply, SEND, STORED, Scripted, TWO_BROKERS, answer, message};
@@ -85,41 +85,6 @@ async fn no_attempt_begins_without_time_to_end() {
             assert_eq!((error.elapsed(), error.certainty()), (answered, Certainty::Unknown));
             sleep(2_000 * MS).await;
             assert_eq!(total(&brokers), 1, "nothing goes on in the background");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_answer_leads_where_the_table_says() {
-    for (code, remark, certainty, sends) in [
-        (2, "[OVERLOAD]", Certainty::Refused, 2),
-        (14, "disk full", Certainty::Refused, 2),
-        (17, "no such topic", Certainty::Refused, 2),
-        (1500, "draining", Certainty::Refused, 2),
-        (16, "the broker sending message is forbidden", Certainty::Refused, 2),
-        (16, "not authorised", Certainty::Refused, 1),
-        (1, "AclException: no", Certainty::Refused, 1),
-        (13, "too large", Certainty::Refused, 1),
-        (3, "unknown code", Certainty::Refused, 1),
-        (1, "null pointer", Certainty::Unknown, 2),
-        (777, "what is this", Certainty::Unknown, 2),
-    ] {
-        let network = Network::default();
-        network.name_server(TWO_BROKERS);
-        let brokers = network.brokers([answer(code, remark), STORED]);
-        let outcome = network.producer().build().unwrap().send(message()).await;
-        assert_eq!(total(&brokers), sends, "{code} {remark}");
-        let failed = match &outcome {
-            Ok(receipt) => &receipt.attempts()[0],
-            Err(error) => &error.attempts()[0],
-        };
-        assert_eq!(failed.certainty(), Some(certainty), "{code} {remark}");
-        assert!(matches!(failed.error(), Some(SendErrorKind::Answer { code: found, remark: text })
-                if *found == Code(code) && **text == *remark));
-        assert_eq!(outcome.is_ok(), sends == 2, "{code} {remark}");
-        if let Ok(receipt) = &outcome {
-            assert_ne!(failed.broker(), receipt.broker());
-            assert_eq!(receipt.elapsed(), Duration::ZERO, "another broker is asked without a pause");
         }
     }
 }

@@ -6,11 +6,16 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use rocketmq_transport::{Handler, Peer, Server, ServerConfig};
+use rocketmq_transport::{
+    AclError, Handler, Peer, Server, ServerConfig,
+    fault::{Fault, FaultScript},
+};
 
 use super::{
     BrokerServer, EmbeddedBroker, TopicError,
+    access::Access,
     clients::Clients,
+    faults::{FaultSite, Scripts},
     handler::{Broker, NameServer, Shared},
     names::{BrokerNode, Cluster},
     store::{Limits, Store},
@@ -42,6 +47,8 @@ pub struct EmbeddedBrokerBuilder {
     auto_create: AutoCreateTopics,
     max_message_bytes: usize,
     limits: Limits,
+    access: Option<Result<Access, AclError>>,
+    faults: Vec<(FaultSite, Fault)>,
 }
 
 /// Whether a send to an unknown topic creates it.
@@ -65,6 +72,17 @@ pub enum EmbeddedBrokerError {
         setting: &'static str,
         /// What it must be.
         reason: &'static str,
+    },
+    /// The credentials are none that anybody could sign with.
+    #[error("the credentials cannot be used")]
+    Credentials(#[from] AclError),
+    /// A fault is for a broker that there is not.
+    #[error("there is no broker-{index}: the brokers are numbered from 0, and there are {brokers}")]
+    NoSuchBroker {
+        /// The place asked for.
+        index: usize,
+        /// How many brokers there are.
+        brokers: usize,
     },
     /// A topic to be created at the start was refused.
     #[error("topic {topic:?} cannot be created")]
@@ -93,6 +111,8 @@ impl EmbeddedBrokerBuilder {
             auto_create: AutoCreateTopics::On,
             max_message_bytes: 4 << 20,
             limits: Limits { messages: 1_000_000, bytes: 1 << 30, topics: 10_000 },
+            access: None,
+            faults: Vec::new(),
         }
     }
 
@@ -143,11 +163,26 @@ impl EmbeddedBrokerBuilder {
         self
     }
 
+    /// Makes the brokers refuse, with code 16, every request that is not signed with these keys, as brokers with
+    /// access control do; the name server asks for no signature. Default everybody may do everything.
+    pub fn credentials(mut self, access_key: impl Into<String>, secret_key: impl AsRef<str>) -> Self {
+        self.access = Some(Access::new(access_key.into(), secret_key.as_ref()));
+        self
+    }
+
+    /// Makes the servers at `site` misbehave, from their start on. May be called several times: the
+    /// [script](rocketmq_transport::fault::FaultScript) of each server has the faults in the order they were given.
+    pub fn fault(mut self, site: FaultSite, fault: Fault) -> Self {
+        self.faults.push((site, fault));
+        self
+    }
+
     /// Starts the brokers, then the name server. When this returns, all of them answer.
     ///
     /// # Errors
     ///
-    /// A setting is out of range, a topic's name or queue count breaks a rule, or a port cannot be listened on.
+    /// A setting is out of range, a topic's name or queue count breaks a rule, a fault is for a broker that there is
+    /// not, or a port cannot be listened on.
     ///
     /// # Cancel safety
     ///
@@ -158,16 +193,19 @@ impl EmbeddedBrokerBuilder {
     /// Outside a Tokio runtime.
     pub async fn start(self) -> Result<EmbeddedBroker, EmbeddedBrokerError> {
         self.validate()?;
+        let scripts = Scripts::new(self.brokers, &self.faults)?;
         let shared = Arc::new(Shared {
             cluster: OnceLock::new(),
             store: Store::new(self.limits),
             clients: Clients::default(),
             auto_create: self.auto_create,
             max_message_bytes: self.max_message_bytes,
+            access: self.access.transpose()?,
         });
         let mut brokers = Vec::with_capacity(self.brokers);
         for index in 0..self.brokers {
-            let server = listen(0, Broker { shared: Arc::clone(&shared), index }).await?;
+            let handler = Broker { shared: Arc::clone(&shared), index };
+            let server = listen(0, handler, &scripts.brokers[index]).await?;
             let peer = Peer::from(server.local_addr());
             brokers.push(BrokerServer { name: format!("broker-{index}").into(), peer, server });
         }
@@ -177,9 +215,10 @@ impl EmbeddedBrokerBuilder {
         };
         let cluster = Cluster { brokers: brokers.iter().map(node).collect() };
         shared.cluster.set(cluster).expect("nobody else sets the cluster");
-        let name_server = listen(self.port, NameServer(Arc::clone(&shared))).await?;
+        let handler = NameServer(Arc::clone(&shared));
+        let name_server = listen(self.port, handler, &scripts.name_server).await?;
         let namesrv = Peer::from(name_server.local_addr());
-        let broker = EmbeddedBroker { namesrv, name_server, brokers, shared };
+        let broker = EmbeddedBroker { namesrv, name_server, brokers, shared, scripts };
         for (topic, queues) in self.topics {
             broker
                 .create_topic(&topic, queues)
@@ -201,9 +240,13 @@ impl EmbeddedBrokerBuilder {
     }
 }
 
-async fn listen(port: u16, handler: impl Handler) -> Result<Server, EmbeddedBrokerError> {
+async fn listen(
+    port: u16,
+    handler: impl Handler,
+    script: &FaultScript,
+) -> Result<Server, EmbeddedBrokerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    Server::bind(address, Arc::new(handler), ServerConfig::default())
+    Server::bind_with_faults(address, Arc::new(handler), ServerConfig::default(), script.clone())
         .await
         .map_err(|source| EmbeddedBrokerError::Listen { address, source })
 }

@@ -9,8 +9,10 @@ use bytes::Bytes;
 use rocketmq_transport::{Code, Command, Handler, Response};
 
 use super::{
+    access::Access,
     clients::Clients,
     names::Cluster,
+    reads::Reads,
     refusal::Refusal,
     send::Sends,
     store::Store,
@@ -34,6 +36,8 @@ pub(super) struct Shared {
     pub(super) clients: Clients,
     pub(super) auto_create: AutoCreateTopics,
     pub(super) max_message_bytes: usize,
+    /// Whose requests the brokers answer; everybody's where there is none.
+    pub(super) access: Option<Access>,
 }
 
 impl Shared {
@@ -76,6 +80,9 @@ pub(super) struct Broker {
 
 impl Broker {
     fn answer(&self, request: &Command, remote: SocketAddr) -> Result<Response, Refusal> {
+        if let Some(access) = &self.shared.access {
+            access.check(request)?;
+        }
         match request.code() {
             code::SEND_MESSAGE | code::SEND_MESSAGE_V2 => self.sends()?.store(request, remote),
             code::HEART_BEAT => self.heartbeat(request, remote),
@@ -84,6 +91,11 @@ impl Broker {
                 self.shared.clients.unregister((self.index, remote), &unregister);
                 Ok(done(Bytes::new()))
             }
+            code::PULL_MESSAGE => self.reads()?.pull(request),
+            code::QUERY_MESSAGE => self.reads()?.query(request),
+            code::GET_MAX_OFFSET => self.reads()?.max_offset(request),
+            code::GET_MIN_OFFSET => self.reads()?.min_offset(request),
+            code::SEARCH_OFFSET_BY_TIMESTAMP => self.reads()?.offset_by_time(request),
             code::UPDATE_AND_CREATE_TOPIC => self.create_topic(request),
             other => Err(Refusal::unsupported(other)),
         }
@@ -91,11 +103,20 @@ impl Broker {
 
     fn sends(&self) -> Result<Sends<'_>, Refusal> {
         Ok(Sends {
-            broker: (self.index, self.shared.cluster()?.brokers[self.index].address),
+            broker: self.place()?,
             store: &self.shared.store,
             auto_create: self.shared.auto_create,
             max_message_bytes: self.shared.max_message_bytes,
         })
+    }
+
+    fn reads(&self) -> Result<Reads<'_>, Refusal> {
+        Ok(Reads { broker: self.place()?, store: &self.shared.store })
+    }
+
+    /// Its index and its address.
+    fn place(&self) -> Result<(usize, SocketAddr), Refusal> {
+        Ok((self.index, self.shared.cluster()?.brokers[self.index].address))
     }
 
     fn heartbeat(&self, request: &Command, remote: SocketAddr) -> Result<Response, Refusal> {

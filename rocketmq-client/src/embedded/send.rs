@@ -1,8 +1,7 @@
 //! The broker's part: one message from its request into the store.
 
 use std::{
-    fmt::Write as _,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -20,6 +19,7 @@ use crate::{
     protocol::{
         code,
         send::{SendRequest, SendResponse},
+        stored::offset_message_id,
     },
 };
 
@@ -52,6 +52,7 @@ impl Sends<'_> {
                 properties: header.properties.into_owned(),
                 flag: header.flag,
                 sys_flag: header.sys_flag,
+                reconsume_times: header.reconsume_times,
                 born_timestamp_ms: header.born_timestamp,
                 born_host,
                 store_timestamp_ms: now_ms(),
@@ -117,20 +118,6 @@ fn property<'a>(header: &'a SendRequest<'_>, name: &str) -> Option<&'a str> {
     properties::decode(&header.properties).filter(|(known, _)| *known == name).last().map(|(_, value)| value)
 }
 
-/// The id of the message at `log_offset` of the broker at `address` (`MessageDecoder.createMessageId`).
-pub(super) fn offset_message_id(address: SocketAddr, log_offset: i64) -> String {
-    let mut id = String::with_capacity(56);
-    let octets = match address.ip() {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
-    };
-    for octet in octets {
-        write!(id, "{octet:02X}").expect("writing to a string cannot fail");
-    }
-    write!(id, "{:08X}{log_offset:016X}", address.port()).expect("writing to a string cannot fail");
-    id
-}
-
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -156,16 +143,3 @@ impl Header for Stored {
 const TRANSACTIONAL: &str = "TRAN_MSG";
 /// The length of a stored message's properties is a signed 16-bit number.
 const MAX_PROPERTIES_BYTES: usize = i16::MAX as usize;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_is_address_port_and_offset_in_hexadecimal_digits() {
-        let v4 = "10.0.0.1:10911".parse().unwrap();
-        assert_eq!(offset_message_id(v4, 4096), "0A00000100002A9F0000000000001000");
-        let v6 = "[::1]:10911".parse().unwrap();
-        assert_eq!(offset_message_id(v6, 4096), "0000000000000000000000000000000100002A9F0000000000001000");
-    }
-}

@@ -53,6 +53,7 @@ pub(super) struct Content {
     pub(super) properties: String,
     pub(super) flag: i32,
     pub(super) sys_flag: i32,
+    pub(super) reconsume_times: i32,
     pub(super) born_timestamp_ms: i64,
     pub(super) born_host: SocketAddr,
     pub(super) store_timestamp_ms: i64,
@@ -66,6 +67,14 @@ pub(super) struct Place {
     pub(super) queue_offset: i64,
     /// Its offset in what would be the broker's commit log.
     pub(super) log_offset: i64,
+}
+
+/// One queue of one broker, which there may not be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueKey<'a> {
+    pub(super) broker: usize,
+    pub(super) topic: &'a str,
+    pub(super) queue_id: i32,
 }
 
 /// A stored message.
@@ -88,8 +97,8 @@ struct State {
 struct Topic {
     /// By broker; a topic exists only at the brokers that were asked to create it.
     configs: BTreeMap<usize, TopicConfig>,
-    /// The next offset of each queue that holds messages, by broker and queue.
-    ends: HashMap<(usize, u32), i64>,
+    /// The places in `records` of the messages of each queue, by broker and queue; a queue's offsets count them.
+    queues: HashMap<(usize, u32), Vec<usize>>,
     /// Turns with each send that leaves the choice of the queue to the broker.
     turn: u32,
     /// In the order they arrived.
@@ -135,14 +144,55 @@ impl Store {
         let topic = state.topic(topic, self.limits)?;
         topic.configs.insert(broker, known);
         let queue_id = topic.choose_queue(queue_id, known)?;
-        let end = topic.ends.entry((broker, queue_id)).or_default();
-        let place = Place { broker, queue_id, queue_offset: *end, log_offset };
-        *end += 1;
+        let queue = topic.queues.entry((broker, queue_id)).or_default();
+        let place = Place { broker, queue_id, queue_offset: queue.len() as i64, log_offset };
+        queue.push(topic.records.len());
         topic.records.push(Record { place, content: Arc::new(content) });
         state.log_ends.insert(broker, log_offset + logged);
         state.messages += 1;
         state.bytes += retained;
         Ok(place)
+    }
+
+    /// The settings of `topic` at `broker`.
+    pub(super) fn config(&self, broker: usize, topic: &str) -> Option<TopicConfig> {
+        self.lock().topics.get(topic)?.configs.get(&broker).copied()
+    }
+
+    /// How many messages a queue has, which is the offset of the next; 0 for a queue that there is not.
+    pub(super) fn queue_len(&self, queue: QueueKey<'_>) -> i64 {
+        self.lock().queue(queue).len() as i64
+    }
+
+    /// At most `most` messages of a queue from offset `from` on.
+    pub(super) fn read(&self, queue: QueueKey<'_>, from: i64, most: usize) -> Vec<Record> {
+        let state = self.lock();
+        let queue = state.queue(queue);
+        queue.skip(usize::try_from(from).unwrap_or(usize::MAX)).take(most).cloned().collect()
+    }
+
+    /// The offset of the first message of a queue that was stored at `timestamp_ms` or later; that of the next
+    /// message where there is none.
+    pub(super) fn offset_at(&self, queue: QueueKey<'_>, timestamp_ms: i64) -> i64 {
+        let state = self.lock();
+        let mut records = state.queue(queue);
+        let end = records.len();
+        // The clock may have been set back in between, so they need not be in order.
+        records.position(|record| record.content.store_timestamp_ms >= timestamp_ms).unwrap_or(end) as i64
+    }
+
+    /// The latest `most` messages of `topic` at `broker` that `wanted` is true of, the latest first.
+    pub(super) fn find(
+        &self,
+        broker: usize,
+        topic: &str,
+        most: usize,
+        wanted: impl Fn(&Content) -> bool,
+    ) -> Vec<Record> {
+        let state = self.lock();
+        let records = state.topics.get(topic).into_iter().flat_map(|topic| topic.records.iter().rev());
+        let wanted = records.filter(|record| record.place.broker == broker && wanted(&record.content));
+        wanted.take(most).cloned().collect()
     }
 
     /// The messages of `topic`, in the order they arrived.
@@ -168,6 +218,16 @@ impl State {
             return Err(full(format!("it has {} topics, the limit is {}", self.topics.len(), limits.topics)));
         }
         Ok(self.topics.entry(name).or_default())
+    }
+
+    /// The messages of a queue, in their order.
+    fn queue(&self, queue: QueueKey<'_>) -> impl ExactSizeIterator<Item = &Record> {
+        let topic = self.topics.get(queue.topic);
+        let records = topic.map_or(&[][..], |topic| &topic.records);
+        let key = u32::try_from(queue.queue_id).ok().map(|queue_id| (queue.broker, queue_id));
+        let places =
+            topic.zip(key).and_then(|(topic, key)| topic.queues.get(&key)).map_or(&[][..], Vec::as_slice);
+        places.iter().map(|place| &records[*place])
     }
 
     fn check_room(&self, bytes: u64, limits: Limits) -> Result<(), Refusal> {
@@ -245,6 +305,7 @@ mod tests {
                 properties: String::new(),
                 flag: 0,
                 sys_flag: 0,
+                reconsume_times: 0,
                 born_timestamp_ms: 1,
                 born_host: ([127, 0, 0, 1], 1).into(),
                 store_timestamp_ms: 2,

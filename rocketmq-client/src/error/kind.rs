@@ -45,20 +45,26 @@ pub enum SendErrorKind {
 }
 
 impl SendErrorKind {
+    /// Every identifier of this enum's own that [`code_id`](Self::code_id) gives, as `docs/errors.md` explains them.
+    /// The others are [`RouteErrorKind::CODE_IDS`](crate::RouteErrorKind::CODE_IDS) and those of the transport.
+    pub const CODE_IDS: [&'static str; 7] =
+        ["RMQ-C01", "RMQ-C02", "RMQ-C06", "RMQ-C07", "RMQ-C08", "RMQ-C09", "RMQ-C10"];
+
     /// The stable identifier of the kind; that of the transport where the transport failed.
     #[must_use]
     pub fn code_id(&self) -> &'static str {
-        match self {
-            Self::InvalidMessage(_) => "RMQ-C01",
-            Self::DeadlineExpired => "RMQ-C02",
-            Self::Route(error) => error.code_id(),
-            Self::NoSuchQueue(_) => "RMQ-C06",
-            Self::QueueSaturated(_) => "RMQ-C07",
-            Self::Answer { .. } => "RMQ-C08",
-            Self::UnreadableAnswer(_) => "RMQ-C09",
-            Self::Transport(error) => error.code_id(),
-            Self::Closed => "RMQ-C10",
-        }
+        // By its place in the list, so that none is given that is not listed.
+        Self::CODE_IDS[match self {
+            Self::Route(error) => return error.code_id(),
+            Self::Transport(error) => return error.code_id(),
+            Self::InvalidMessage(_) => 0,
+            Self::DeadlineExpired => 1,
+            Self::NoSuchQueue(_) => 2,
+            Self::QueueSaturated(_) => 3,
+            Self::Answer { .. } => 4,
+            Self::UnreadableAnswer(_) => 5,
+            Self::Closed => 6,
+        }]
     }
 
     /// The certainty of a send that this ended before its first attempt.

@@ -25,7 +25,6 @@ pub(crate) fn push(text: &mut String, name: &str, value: &str) {
 }
 
 /// Reads the entries that have a name and a value; like every reader, it passes over the others.
-#[cfg(any(test, feature = "embedded-broker"))]
 pub(crate) fn decode(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split(VALUE_END)
         .filter_map(|entry| entry.split_once(NAME_END))

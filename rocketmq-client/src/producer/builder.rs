@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    failure_log::FailureLines,
     heartbeat::Registration,
     identity,
     message::{MessageError, MessageLimits, UniqueKeys, validate},
@@ -246,10 +247,12 @@ fn check_group(group: &str) -> Result<(), BuildError> {
 fn assemble(transport: Transport, name_servers: Vec<Peer>, policy: Policy) -> Producer {
     let tasks = Tasks::default();
     let routes = Routes::new(NameServers::new(transport.clone(), name_servers), tasks.clone());
+    let log = FailureLines::new(transport.clone(), tasks.clone());
     let address = identity::local_address();
     let registration = Registration {
         transport: transport.clone(),
         routes: routes.clone(),
+        log: log.clone(),
         client_id: identity::client_id(address),
         producer_group: policy.group.to_string(),
     };
@@ -260,6 +263,7 @@ fn assemble(transport: Transport, name_servers: Vec<Peer>, policy: Policy) -> Pr
         transport,
         routes,
         registration,
+        log,
         keys: UniqueKeys::new(address, discriminator, origin),
         policy,
         started: OnceLock::new(),

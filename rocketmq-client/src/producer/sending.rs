@@ -13,12 +13,11 @@ use std::{
 use rocketmq_transport::{CallOptions, Permit, Request, RequestDeadline, Stage, StageClock};
 use tokio::time::{Instant, sleep_until};
 
-pub(super) use self::delivery::{Acknowledged, Oneway};
+pub(super) use self::delivery::{Acknowledged, Oneway, read};
 use self::delivery::{Delivery, Ended, Sent, decision};
 use crate::{
     attempt::{Attempt, Attempts},
     error::{SendError, SendErrorKind, SendReport},
-    failure_log,
     message::Message,
     producer::{
         SendOptions, Shared,
@@ -35,6 +34,7 @@ use crate::{
 pub(super) struct Sending<'p, D> {
     shared: &'p Shared,
     message: Message,
+    message_id: String,
     queue: Option<MessageQueue>,
     deadline: RequestDeadline,
     duplicates: Duplicates,
@@ -50,7 +50,6 @@ pub(super) struct Sending<'p, D> {
 
 /// What is the same in all attempts.
 struct Prepared {
-    message_id: String,
     properties: String,
     born_timestamp: i64,
     /// The claim on memory for a body that is kept for a repetition.
@@ -64,6 +63,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
         Self {
             shared,
             message,
+            message_id: shared.keys.next(),
             queue: options.queue,
             deadline: options.deadline.unwrap_or_else(|| RequestDeadline::from(now, policy.timeout)),
             duplicates: options.duplicates.unwrap_or(policy.duplicates),
@@ -83,8 +83,9 @@ impl<'p, D: Delivery> Sending<'p, D> {
         match self.deliver().await {
             Ok(receipt) => Ok(receipt),
             Err(kind) => {
+                let log = &self.shared.log;
                 let error = self.failed(kind);
-                failure_log::send(&error);
+                log.send(&error);
                 Err(error)
             }
         }
@@ -104,7 +105,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
             let decision = match self.attempt(&route, &pick, &prepared).await {
                 Ok(done) => {
                     let queue = self.queue_of(&pick);
-                    return Ok(D::receipt(done, self.sent(prepared.message_id, queue)));
+                    return Ok(D::receipt(done, self.sent(queue)));
                 }
                 Err(decision) => decision,
             };
@@ -133,11 +134,9 @@ impl<'p, D: Delivery> Sending<'p, D> {
         }
         let bytes = self.message.body().len() as u64;
         let kept = (self.limit > 1).then(|| self.shared.transport.retain(bytes)).transpose();
-        let message_id = self.shared.keys.next();
         let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Prepared {
-            properties: self.message.encode_properties(&message_id),
-            message_id,
+            properties: self.message.encode_properties(&self.message_id),
             born_timestamp: i64::try_from(born.as_millis()).unwrap_or(i64::MAX),
             _kept: kept.map_err(SendErrorKind::QueueSaturated)?,
         })
@@ -237,9 +236,10 @@ impl<'p, D: Delivery> Sending<'p, D> {
         failure.expect("a send that runs out of brokers, attempts or time has made an attempt").clone()
     }
 
-    fn sent(&mut self, message_id: String, queue: MessageQueue) -> Sent {
+    fn sent(&mut self, queue: MessageQueue) -> Sent {
         self.clock.stop(Instant::now());
         let attempts = std::mem::take(&mut self.attempts).into_list();
+        let message_id = std::mem::take(&mut self.message_id);
         Sent { message_id, queue, attempts, clock: self.clock, budget: self.deadline.budget() }
     }
 
@@ -252,6 +252,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
         SendError::new(SendReport {
             kind,
             topic: self.message.shared_topic().clone(),
+            message_id: self.message_id,
             bytes: self.message.body().len(),
             attempts: self.attempts,
             clock: self.clock,

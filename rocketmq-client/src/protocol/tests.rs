@@ -8,7 +8,15 @@ use rocketmq_transport::{
     Code, Command, EncodeOptions, Fields, FrameLimits, Header, HeaderEncoding, Opaque, Request, decode_frame,
 };
 
-use super::{code, heartbeat::Unregister, route::RouteRequest, send, send::SendRequest, topic::CreateTopic};
+use super::{
+    code,
+    heartbeat::Unregister,
+    query::{KeyKind, QueryMessage},
+    route::RouteRequest,
+    send,
+    send::SendRequest,
+    topic::CreateTopic,
+};
 use crate::protocol::send::SendResponse;
 
 const ENCODINGS: [HeaderEncoding; 2] = [HeaderEncoding::Json, HeaderEncoding::Binary];
@@ -78,6 +86,19 @@ fn the_other_headers_are_read_as_they_were_written() {
         let unregister = Unregister { client_id: "1@2".into(), producer_group: "orders".into() };
         let read = Unregister::decode(&received(code::UNREGISTER_CLIENT, &unregister, encoding));
         assert_eq!(read, Ok(unregister));
+
+        for said in [KeyKind::Unique, KeyKind::Unsaid] {
+            let query = QueryMessage {
+                topic: "orders".into(),
+                key: "0A".into(),
+                max: 32,
+                begin: 0,
+                end: i64::MAX,
+                said,
+            };
+            let read = QueryMessage::decode(&received(code::QUERY_MESSAGE, &query, encoding));
+            assert_eq!(read, Ok(query));
+        }
 
         let topic = CreateTopic {
             topic: "orders".into(),

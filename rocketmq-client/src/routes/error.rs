@@ -31,11 +31,7 @@ impl RouteError {
     /// The stable identifier of the kind, as in `docs/errors.md`.
     #[must_use]
     pub fn code_id(&self) -> &'static str {
-        match self.0.kind {
-            RouteErrorKind::TopicNotFound => "RMQ-C03",
-            RouteErrorKind::NoUsableBroker => "RMQ-C04",
-            RouteErrorKind::Unavailable => "RMQ-C05",
-        }
+        self.0.kind.code_id()
     }
 
     /// The topic.
@@ -101,6 +97,22 @@ pub enum RouteErrorKind {
     /// No name server gave an answer that could be used.
     #[error("no name server answered")]
     Unavailable,
+}
+
+impl RouteErrorKind {
+    /// Every identifier that [`code_id`](Self::code_id) gives, as `docs/errors.md` explains them.
+    pub const CODE_IDS: [&'static str; 3] = ["RMQ-C03", "RMQ-C04", "RMQ-C05"];
+
+    /// The stable identifier of the kind.
+    #[must_use]
+    pub const fn code_id(self) -> &'static str {
+        // By its place in the list, so that none is given that is not listed.
+        Self::CODE_IDS[match self {
+            Self::TopicNotFound => 0,
+            Self::NoUsableBroker => 1,
+            Self::Unavailable => 2,
+        }]
+    }
 }
 
 /// What one name server said to a lookup that failed.

@@ -31,6 +31,12 @@ async fn each_impossible_command_line_ends_with_code_2_and_the_reason() {
         ("broker --port 70000", "--port"),
         ("broker --topic a.b", "the topic holds '.'"),
         ("broker --topic t:0", "is 0, not between 1 and"),
+        ("broker --brokers 0", "brokers must be between 1 and 64"),
+        ("broker --fault explode", "\"explode\" is no fault"),
+        ("broker --fault code=310,times=many,never", "times is \"many\", expected a number"),
+        ("broker --fault at=broker-1,never", "there is no broker-1"),
+        ("broker --fault at=nowhere,never", "at is \"nowhere\", expected namesrv"),
+        ("produce --embedded --oneway --duplicates forbid", "cannot be used with"),
         ("broker --topic t:x", "\"x\" is not a number"),
     ] {
         let ended = rmq(line).await;

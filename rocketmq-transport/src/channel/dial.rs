@@ -218,7 +218,8 @@ impl Backoff {
         if let Some(closing) = connection.closing()
             && !matches!(closing.cause, CloseCause::Retired(_) | CloseCause::Closed)
         {
-            self.fail(Arc::new(io::Error::other(closing.cause.clone())), closing.at, config);
+            let cause = io::Error::new(closing.cause.io_kind(), closing.cause.clone());
+            self.fail(Arc::new(cause), closing.at, config);
         }
     }
 

@@ -51,21 +51,28 @@ pub enum TransportErrorKind {
 }
 
 impl TransportErrorKind {
+    /// Every identifier that [`code_id`](Self::code_id) gives, as `docs/errors.md` explains them.
+    pub const CODE_IDS: [&'static str; 10] = [
+        "RMQ-T01", "RMQ-T02", "RMQ-T03", "RMQ-T04", "RMQ-T05", "RMQ-T06", "RMQ-T07", "RMQ-T08", "RMQ-T09",
+        "RMQ-T10",
+    ];
+
     /// The stable identifier of the kind.
     #[must_use]
     pub const fn code_id(&self) -> &'static str {
-        match self {
-            Self::DeadlineExpired => "RMQ-T01",
-            Self::NotStarted => "RMQ-T02",
-            Self::QueueSaturated(_) => "RMQ-T03",
-            Self::TooLarge(_) => "RMQ-T04",
-            Self::InvalidRequest(_) => "RMQ-T05",
-            Self::ConnectFailed(_) => "RMQ-T06",
-            Self::BackingOff { .. } => "RMQ-T07",
-            Self::SigningFailed(_) => "RMQ-T08",
-            Self::ConnectionLost(_) => "RMQ-T09",
-            Self::Closed => "RMQ-T10",
-        }
+        // By its place in the list, so that none is given that is not listed.
+        Self::CODE_IDS[match self {
+            Self::DeadlineExpired => 0,
+            Self::NotStarted => 1,
+            Self::QueueSaturated(_) => 2,
+            Self::TooLarge(_) => 3,
+            Self::InvalidRequest(_) => 4,
+            Self::ConnectFailed(_) => 5,
+            Self::BackingOff { .. } => 6,
+            Self::SigningFailed(_) => 7,
+            Self::ConnectionLost(_) => 8,
+            Self::Closed => 9,
+        }]
     }
 
     /// The certainty of this kind of failure in `stage`: refusals are refusals, the rest follows the stage.
@@ -140,6 +147,21 @@ pub enum CloseCause {
     /// Its owner closed it.
     #[error("closed by its owner")]
     Closed,
+}
+
+impl CloseCause {
+    /// What an [`io::Error`] made of it says, so that causes are told apart there too.
+    pub(crate) fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::EndOfStream => io::ErrorKind::UnexpectedEof,
+            Self::Io(error) => error.kind(),
+            Self::Malformed(_) => io::ErrorKind::InvalidData,
+            Self::FrameReadTimeout { .. } | Self::FrameWriteTimeout { .. } | Self::WriteStalled { .. } => {
+                io::ErrorKind::TimedOut
+            }
+            Self::Panicked | Self::Aborted | Self::Retired(_) | Self::Closed => io::ErrorKind::Other,
+        }
+    }
 }
 
 /// Why a connection takes no more requests.

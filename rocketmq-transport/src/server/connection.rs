@@ -16,7 +16,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Handler, ResponseEncoding, Service,
+    Answering, Reply, ResponseEncoding, Service,
     output::{Output, failure},
 };
 use crate::{
@@ -27,10 +27,10 @@ use crate::{
 
 /// One task reads, starts requests and writes their responses. So nothing is read while too many requests
 /// are in flight or too many bytes wait for the socket, and the client feels it.
-pub(super) struct Connection<H: Handler> {
+pub(super) struct Connection<H: Answering> {
     input: BytesMut,
     /// A task for each request in flight.
-    requests: JoinSet<Option<Response>>,
+    requests: JoinSet<Reply>,
     /// Those of them that want a response.
     asked: HashMap<Id, Asked>,
     output: Output,
@@ -52,9 +52,9 @@ struct Ending {
 }
 
 /// How a request's task has ended.
-type Ended = Result<(Id, Option<Response>), JoinError>;
+type Ended = Result<(Id, Reply), JoinError>;
 
-impl<H: Handler> Connection<H> {
+impl<H: Answering> Connection<H> {
     pub(super) fn open(service: Service<H>, remote: SocketAddr) -> Self {
         Self {
             input: BytesMut::new(),
@@ -145,7 +145,8 @@ impl<H: Handler> Connection<H> {
         let asked = Asked { opaque: request.opaque(), encoding: request.encoding() };
         let wants_response = !request.is_oneway();
         let (handler, remote) = (Arc::clone(&self.open.service.handler), self.open.remote);
-        let task = self.requests.spawn(async move { handler.handle(request, remote).await });
+        let manner = handler.manner(&request, remote);
+        let task = self.requests.spawn(async move { handler.answer(request, remote, manner).await });
         if wants_response {
             self.asked.insert(task.id(), asked);
         }
@@ -162,9 +163,9 @@ impl<H: Handler> Connection<H> {
 
     fn answer(&mut self, ended: Ended) {
         match ended {
-            Ok((id, response)) => {
-                if let (Some(asked), Some(response)) = (self.asked.remove(&id), response) {
-                    self.respond(&response, &asked);
+            Ok((id, reply)) => {
+                if let Some(asked) = self.asked.remove(&id) {
+                    self.reply(&reply, asked);
                 }
             }
             Err(panicked) => {
@@ -176,6 +177,14 @@ impl<H: Handler> Connection<H> {
                     self.respond(&failure("the handler panicked".into()), &asked);
                 }
             }
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply, asked: Asked) {
+        self.output.push_raw(&reply.raw);
+        let asked = Asked { opaque: reply.opaque.unwrap_or(asked.opaque), ..asked };
+        for response in reply.response.iter().cycle().take(reply.copies) {
+            self.respond(response, &asked);
         }
     }
 
@@ -208,19 +217,19 @@ impl<H: Handler> Connection<H> {
 }
 
 /// A connection that counts as open; its end is told to the handler, whatever ends it.
-struct Open<H: Handler> {
+struct Open<H: Answering> {
     service: Service<H>,
     remote: SocketAddr,
 }
 
-impl<H: Handler> Open<H> {
+impl<H: Answering> Open<H> {
     fn new(service: Service<H>, remote: SocketAddr) -> Self {
         service.counts.open.fetch_add(1, Ordering::Relaxed);
         Self { service, remote }
     }
 }
 
-impl<H: Handler> Drop for Open<H> {
+impl<H: Answering> Drop for Open<H> {
     fn drop(&mut self) {
         self.service.handler.disconnected(self.remote);
         self.service.counts.open.fetch_sub(1, Ordering::Relaxed);

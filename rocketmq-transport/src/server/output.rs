@@ -40,6 +40,11 @@ impl Output {
         })
     }
 
+    /// Adds `bytes` as they are.
+    pub(super) fn push_raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// Writes and flushes what waits. Dropping the future loses nothing, and the next call goes on.
     pub(super) async fn write(&mut self, stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         while self.bytes.has_remaining() {

@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Dispatch, Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
+    level_filters::LevelFilter,
     span,
     subscriber::DefaultGuard,
 };
@@ -38,6 +39,10 @@ impl LogSink {
     /// Starts to keep lines.
     #[must_use]
     pub fn install() -> Self {
+        // With a single dispatcher in the process, tracing asks the default of whichever thread meets a log line
+        // first whether anybody cares, and remembers the answer for all threads. With two it asks them.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(Deaf));
         let lines = Arc::new(Mutex::new(Vec::new()));
         let guard = tracing::subscriber::set_default(Collector { lines: Arc::clone(&lines) });
         Self { lines, _guard: guard }
@@ -54,6 +59,33 @@ impl LogSink {
     pub fn with_message(&self, message: &str) -> Vec<LogLine> {
         self.lines().into_iter().filter(|line| line.message == message).collect()
     }
+}
+
+/// A subscriber that wants nothing.
+struct Deaf;
+
+impl Subscriber for Deaf {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::OFF)
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }
 
 struct Collector {

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::{mpsc, watch};
 
-use super::{PipeEnd, ScriptedPeer, Then};
+use super::{PipeEnd, ScriptedPeer, Then, within_patience};
 use crate::{Acceptance, Connecting, Connector, Peer, Stream};
 
 /// A network in memory: what a transport dials arrives here, as a [`ScriptedPeer`].
@@ -82,13 +82,14 @@ impl Network {
     ///
     /// # Panics
     ///
-    /// Where no transport is left that could dial.
+    /// Where no dial succeeds for ten minutes.
     ///
     /// # Cancel safety
     ///
     /// No connection is lost when the future is dropped.
     pub async fn accept(&mut self) -> ScriptedPeer {
-        self.arrivals.recv().await.expect("the network itself keeps the channel open")
+        let arrival = within_patience("a connection", self.arrivals.recv()).await;
+        arrival.expect("the network itself keeps the channel open")
     }
 
     /// The other end of the next connection, if there is one already.

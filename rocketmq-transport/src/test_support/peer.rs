@@ -5,7 +5,7 @@ use std::{fmt, future::poll_fn, io, pin::Pin, task::Poll};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{PipeEnd, Then, encoded, encoded_success, settle, success};
+use super::{PipeEnd, Then, encoded, encoded_success, settle, success, within_patience};
 use crate::{Code, Command, EncodeOptions, FrameLimits, Opaque, Peer, Request, Response, decode_frame};
 
 /// The other end of a connection: it reads and answers as the script says, and counts what it has seen. Its own
@@ -57,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ScriptedPeer<S> {
     ///
     /// # Panics
     ///
-    /// Where the stream ends first, or what it holds is no frame.
+    /// Where the stream ends first, what it holds is no frame, or nothing comes for ten minutes.
     ///
     /// # Cancel safety
     ///
@@ -210,6 +210,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ScriptedPeer<S> {
         let _ = self.stream.shutdown().await;
     }
 
+    /// Its end of the stream, to be served by a handler under a [fault script](crate::fault) for example. What it has
+    /// read and not handed out is lost.
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// Closes both directions. What it has not read is lost.
     pub fn cut(self) {
         drop(self);
@@ -228,7 +234,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ScriptedPeer<S> {
 
     /// One read of at most `most` bytes; 0 at the end of the stream.
     async fn read(&mut self, most: usize) -> usize {
-        let read = (&mut self.stream).take(most as u64).read_buf(&mut self.buffer).await;
+        let mut limited = (&mut self.stream).take(most as u64);
+        let read = within_patience("bytes of the transport", limited.read_buf(&mut self.buffer)).await;
         let read = read.expect("the peer's end of the stream reads");
         self.bytes += read as u64;
         read

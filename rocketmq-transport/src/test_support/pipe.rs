@@ -10,6 +10,8 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::fault::Abort;
+
 /// One end of an in-memory pipe.
 ///
 /// Each direction holds a bounded number of bytes. Dropping an end closes both directions: the other end reads
@@ -168,6 +170,12 @@ impl AsyncWrite for PipeEnd {
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.outgoing.end(End::Closed);
         Poll::Ready(Ok(()))
+    }
+}
+
+impl Abort for PipeEnd {
+    fn abort(self) {
+        self.reset(io::ErrorKind::ConnectionReset);
     }
 }
 

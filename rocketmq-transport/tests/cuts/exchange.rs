@@ -177,18 +177,18 @@ impl Header for Topic {
 }
 
 /// The number of the request is the first byte of its body.
-fn request(number: usize, length: usize) -> Request<'static> {
+pub(crate) fn request(number: usize, length: usize) -> Request<'static> {
     let mut body = vec![b'.'; length];
     body[0] = number as u8;
     Request { code: Code(310), header: &Topic, body: body.into() }
 }
 
-fn number(request: &Command) -> usize {
+pub(crate) fn number(request: &Command) -> usize {
     request.body()[0].into()
 }
 
 /// An answer with the same number, in JSON and in binary by turns.
-fn response(request: &Command) -> Vec<u8> {
+pub(crate) fn response(request: &Command) -> Vec<u8> {
     let number = request.body()[..1].to_vec();
     let encoding = if number == [1] { HeaderEncoding::Binary } else { HeaderEncoding::Json };
     let response =

@@ -1,7 +1,15 @@
 //! A stream cut after every byte count, in both directions and in every way: what a call says of its request is
 //! never refuted by the peer's own log.
+//!
+//! The streams in memory do with every byte what they are told to. `sockets` does the same to loopback TCP; its long form,
+//! whose counts end up in `target/tmp/cuts.md`, is
+//!
+//! ```text
+//! CUTS=100000 cargo test -p rocketmq-transport --test cuts sockets
+//! ```
 
 mod exchange;
+mod sockets;
 mod wire;
 
 use rocketmq_transport::{Acceptance, HeaderEncoding, Stage};

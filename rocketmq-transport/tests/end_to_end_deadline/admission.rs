@@ -1,6 +1,6 @@
 //! What may be in flight, and who is refused.
 
-use std::time::Duration;
+use std::{task::Poll, time::Duration};
 
 use rocketmq_transport::{
     Certainty, Class, Dimension, Level, Limit, Refusal, Stage, TransportConfig, TransportError,
@@ -170,6 +170,29 @@ async fn control_has_room_while_data_has_used_up_everything() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn oneway_requests_to_a_peer_that_does_not_read_are_bounded_by_bytes() {
+    let (client, mut network) = scene_with(data_limit(1_000, 1 << 20), 1 << 10);
+    let mut peer = connected(&client, &mut network).await;
+    let mut accepted = Vec::new();
+    let refused = loop {
+        let mut oneway = client.oneway(ask(SECOND).body(vec![0; 64 << 10]));
+        match oneway.pending_or_ended().await {
+            None => accepted.push(oneway),
+            Some(ended) => break ended.unwrap_err(),
+        }
+    };
+    assert_eq!((refusal(&refused).dimension, accepted.len()), (Dimension::Bytes, 15));
+    assert!(client.usage().data.bytes <= 1 << 20);
+    for _ in 0..accepted.len() {
+        peer.expect().await;
+    }
+    for oneway in accepted {
+        oneway.succeeds().await;
+    }
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn places_of_queued_requests_are_free_the_moment_they_are_dropped() {
     let (client, mut network) = scene_with(data_limit(4, 1 << 20), ROOMY);
     network.set_allowance(0);
@@ -205,5 +228,28 @@ async fn places_of_queued_requests_are_free_the_moment_they_are_dropped() {
     }
     peer.expect_nothing().await;
     assert_eq!(peer.frames_seen(), 4);
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_has_used_up_its_turn_is_admitted_all_the_same() {
+    let (client, mut network) = scene_with(data_limit(2, 1 << 20), ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    (0..1_000).for_each(|number| sender.send(number).unwrap());
+    // Polled without a turn between them, until the runtime makes the task wait although there is more.
+    let mut taken = 0;
+    while std::future::poll_fn(|cx| Poll::Ready(receiver.poll_recv(cx))).await.is_ready() {
+        taken += 1;
+    }
+    assert!(taken < 1_000, "the task still has its turn");
+    let mut call = client.begin(ask(SECOND));
+    poll_pending(&mut call).await;
+    assert_eq!(client.usage().data.requests, 1);
+
+    let call = tokio::spawn(call);
+    let request = peer.expect().await;
+    peer.respond(&request).await;
+    call.await.unwrap().unwrap();
     assert_idle(&client);
 }

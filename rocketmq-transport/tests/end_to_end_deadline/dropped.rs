@@ -3,25 +3,26 @@
 use std::sync::Arc;
 
 use rocketmq_transport::{
-    Certainty, Stage, TransportConfig,
+    Certainty, Completed, Stage, TransportConfig,
     test_support::{Dialing, Network, Readiness, ScriptedPeer, ScriptedSigner, Then, settle},
 };
 
 use crate::support::*;
 
-/// A request that is frozen in `stage` until something ends it.
+/// What is around a request that is frozen in a stage until something ends it.
 struct Frozen {
     client: Client,
     network: Network,
     peer: Option<ScriptedPeer>,
-    call: InFlight<rocketmq_transport::Completed>,
     /// What takes the only place, where the request waits for it.
-    holder: Option<InFlight<rocketmq_transport::Completed>>,
+    holder: Option<InFlight<Completed>>,
 }
 
-async fn frozen(stage: Stage) -> Frozen {
+async fn frozen(stage: Stage) -> (Frozen, InFlight<Completed>) {
     let (client, mut network) = match stage {
-        Stage::Signing => scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold))),
+        Stage::Signing => {
+            scene_signed(Arc::new(ScriptedSigner::new(Readiness::Hold)), TransportConfig::default())
+        }
         Stage::Admission => scene_with(config(|config| config.data_limit.requests = 1), ROOMY),
         _ => scene_with(TransportConfig::default(), ROOMY),
     };
@@ -36,7 +37,7 @@ async fn frozen(stage: Stage) -> Frozen {
     let call = client.call(ask(ms(500)).waiting());
     settle().await;
     let peer = network.try_accept();
-    Frozen { client, network, peer, call, holder }
+    (Frozen { client, network, peer, holder }, call)
 }
 
 impl Frozen {
@@ -79,22 +80,20 @@ const STAGES: [(Stage, Certainty, u64, u64); 6] = [
 #[tokio::test(start_paused = true)]
 async fn a_deadline_in_any_stage_names_it_and_gives_everything_back() {
     for (stage, certainty, tombstones, frames) in STAGES {
-        let Frozen { client, network, peer, call, holder } = frozen(stage).await;
+        let (frozen, call) = frozen(stage).await;
         let error = call.fails().await;
         assert_ended(&error, stage, certainty);
         assert_eq!(error.stage_clock().spent(stage), Some(ms(500)));
-        let call = client.call(ask(ms(0)));
-        Frozen { client, network, peer, call, holder }.has_left(tombstones, frames).await;
+        frozen.has_left(tombstones, frames).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drop_in_any_stage_leaves_what_a_deadline_there_leaves() {
     for (stage, _, tombstones, frames) in STAGES {
-        let Frozen { client, network, peer, call, holder } = frozen(stage).await;
+        let (frozen, call) = frozen(stage).await;
         call.dropped().await;
-        let call = client.call(ask(ms(0)));
-        Frozen { client, network, peer, call, holder }.has_left(tombstones, frames).await;
+        frozen.has_left(tombstones, frames).await;
     }
 }
 
@@ -106,7 +105,7 @@ async fn a_connection_that_is_lost_in_any_stage_ends_the_request_with_the_certai
         (Stage::AwaitingResponse, Certainty::Unknown),
     ];
     for (stage, certainty) in stages {
-        let Frozen { client, peer, call, .. } = frozen(stage).await;
+        let (Frozen { client, peer, .. }, call) = frozen(stage).await;
         peer.unwrap().cut();
         assert_ended(&call.fails().await, stage, certainty);
         assert_idle(&client);

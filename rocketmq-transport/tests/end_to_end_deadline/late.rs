@@ -91,6 +91,30 @@ async fn a_late_response_is_dropped_and_the_neighbour_completes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_after_the_window_belongs_to_nobody() {
+    let (client, mut network) = scene_with(config(|config| config.max_idle = 3600 * SECOND), ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let log = LogSink::install();
+    let abandoned = client.call(ask(SECOND));
+    let request = peer.expect().await;
+    abandoned.dropped().await;
+    let other = client.call(ask(SECOND));
+    let answered = peer.expect().await;
+    pass(ms(500)).await;
+    peer.respond(&answered).await;
+    other.succeeds().await;
+    pass(ms(59_499)).await;
+    assert_only_tombstones(&client, 1);
+    pass(ms(1)).await;
+    assert_idle(&client);
+    peer.respond(&request).await;
+    settle().await;
+    assert_eq!((client.usage().late, client.usage().unsolicited), (0, 1));
+    assert_eq!(log.with_message("unsolicited response")[0].fields["ever_used"], "true");
+    assert_eq!(network.dials(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_answer_of_an_abandoned_request_does_not_go_to_the_next_caller() {
     let (client, mut network) = scene(ROOMY);
     let mut peer = connected(&client, &mut network).await;
@@ -215,4 +239,28 @@ async fn an_answer_in_two_halves_is_delivered_whole_whatever_happens_between_the
     assert_eq!(completed.response.body(), [3; 500]);
     assert_eq!(completed.response.remark().as_deref(), Some("in halves"));
     assert_only_tombstones(&client, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_request_sent_four_times_has_a_number_and_an_answer_of_its_own_each_time() {
+    let (client, mut network) = scene(ROOMY);
+    let request = ask(SECOND).field("the same");
+    let calls = [broker(), broker(), other_broker(), other_broker()]
+        .map(|peer| (peer.clone(), client.call(request.clone().to(peer))));
+    let mut peers = [network.accept().await, network.accept().await];
+    let mut answered = Vec::new();
+    for peer in &mut peers {
+        let (one, other) = (peer.expect().await, peer.expect().await);
+        assert_ne!(one.opaque(), other.opaque());
+        for request in [&other, &one] {
+            peer.respond(request).await;
+            answered.push((peer.name().clone(), request.opaque()));
+        }
+    }
+    for (peer, call) in calls {
+        let answer = (peer, call.succeeds().await.opaque);
+        let place = answered.iter().position(|one| *one == answer).expect("each answer is taken once");
+        answered.swap_remove(place);
+    }
+    assert_idle(&client);
 }

@@ -3,13 +3,20 @@
 //!
 //! Time is paused and pipes are in memory, but for `sockets`, where the socket is the point.
 
+#![cfg(test)]
+
 mod admission;
+mod backoff;
+mod closing;
 mod deadline;
 mod dropped;
+mod hostile;
 mod late;
+mod logged;
 mod queued;
 mod retiring;
-#[cfg(test)]
+mod sockets;
 mod support;
+mod torn;
 mod waiting;
 mod writing;

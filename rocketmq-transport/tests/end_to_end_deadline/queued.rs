@@ -56,6 +56,26 @@ async fn what_expired_in_the_queue_is_not_written_when_the_peer_reads_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_polls_any_more_is_not_written_after_its_deadline() {
+    let (client, mut network) = scene(64);
+    let mut peer = connected(&client, &mut network).await;
+    let blocking = client.call(ask(5 * SECOND).body(large()));
+    settle().await;
+    let mut forgotten = client.begin(ask(ms(100)).code(1));
+    poll_pending(&mut forgotten).await;
+    assert_eq!(client.usage().queued, 1);
+    pass(ms(200)).await;
+    let request = peer.expect().await;
+    peer.respond(&request).await;
+    blocking.succeeds().await;
+    peer.expect_nothing().await;
+    let error = forgotten.await.unwrap_err();
+    assert_ended(&error, Stage::BeforeWrite, Certainty::NotSent);
+    assert!(matches!(error.kind(), TransportErrorKind::DeadlineExpired));
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_rest_of_a_batch_the_socket_has_not_begun_to_take_is_withdrawn() {
     let (client, mut network) = scene(ROOMY);
     let mut peer = connected(&client, &mut network).await;

@@ -1,8 +1,10 @@
 //! When a connection takes no more requests, and what becomes of those it has.
 
+use std::sync::Arc;
+
 use rocketmq_transport::{
-    Certainty, Completed, RetirePolicy, Stage, TransportConfig,
-    test_support::{Network, ScriptedPeer, settle},
+    Certainty, CloseCause, Completed, RetirePolicy, RetireReason, Stage, TransportConfig, TransportErrorKind,
+    test_support::{Network, Readiness, ScriptedPeer, ScriptedSigner, settle},
 };
 
 use tokio::time::Instant;
@@ -237,6 +239,48 @@ async fn a_tombstone_is_gone_at_the_very_end_of_its_window() {
     peer.expect_end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_refused_by_a_retiring_connection_goes_to_the_next_with_its_signature() {
+    let signer = Arc::new(ScriptedSigner::new(Readiness::Ready));
+    let (client, mut network) = scene_signed(Arc::clone(&signer) as _, on_timeout());
+    let mut first = connected(&client, &mut network).await;
+    let impatient = client.call(ask(ms(100)));
+    first.expect().await;
+    signer.set(Readiness::Hold);
+    let signing = client.call(ask(SECOND).code(1));
+    impatient.fails().await;
+    signer.set(Readiness::Ready);
+    let mut second = network.accept().await;
+    let request = second.expect_code(1).await;
+    assert_eq!(request.field("Signature").as_deref(), Some("scripted"));
+    pass(ms(50)).await;
+    second.respond(&request).await;
+    let completed = signing.succeeds().await;
+    assert_eq!(completed.clock.spent(Stage::Signing), Some(ms(100)));
+    assert_eq!(completed.clock.spent(Stage::AwaitingResponse), Some(ms(50)));
+    first.expect_nothing().await;
+    assert_eq!((signer.asked(), first.frames_seen(), network.dials()), (3, 2, 2));
+    assert_only_tombstones(&client, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retired_connection_closes_at_the_end_of_its_drain_whoever_waits() {
+    let (client, mut network) = scene_with(on_timeout(), ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let patient = client.call(ask(300 * SECOND).code(1));
+    client.call(ask(ms(100)).code(2)).fails().await;
+    let error = patient.fails().await;
+    assert_ended(&error, Stage::AwaitingResponse, Certainty::Unknown);
+    assert!(matches!(
+        error.kind(),
+        TransportErrorKind::ConnectionLost(CloseCause::Retired(RetireReason::Timeout))
+    ));
+    let drained = ms(100) + 120 * SECOND;
+    assert!(drained <= error.elapsed() && error.elapsed() <= drained + SECOND, "{error}");
+    assert_eq!(peer.rest().await.frames.len(), 2);
+    assert_idle(&client);
+}
+
 /// A connection that is retired, with one request in flight that waits for a minute and one tombstone.
 async fn retired_with_a_waiter(
     client: &Client,
@@ -333,8 +377,30 @@ async fn a_connection_that_was_unused_for_100_seconds_is_not_used_again() {
     exchange(&client, &mut peer).await;
     assert_eq!(network.dials(), 1);
     pass(100 * SECOND).await;
+    let unused = Instant::now();
     peer.expect_end().await;
+    assert_eq!(unused.elapsed(), ms(0));
     connected(&client, &mut network).await;
+    assert_eq!(network.dials(), 2);
+    assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_replaced_connection_leaves_its_successor_in_place() {
+    let (client, mut network) = scene_with(on_timeout(), ROOMY);
+    let mut old = connected(&client, &mut network).await;
+    let abandoned = client.call(ask(ms(100)));
+    old.expect().await;
+    abandoned.fails().await;
+    settle().await;
+    let mut new = connected(&client, &mut network).await;
+    // The old one still waits for its late answer; only now does it end, and once more when it is dropped.
+    old.shut_write().await;
+    settle().await;
+    exchange(&client, &mut new).await;
+    old.cut();
+    settle().await;
+    exchange(&client, &mut new).await;
     assert_eq!(network.dials(), 2);
     assert_idle(&client);
 }

@@ -3,7 +3,8 @@
 use std::{io, sync::Arc};
 
 use rocketmq_transport::{
-    Certainty, RequestDeadline, Stage, TransportErrorKind,
+    Certainty, Peer, RequestDeadline, Resolver, Resolving, Stage, TcpConnector, Transport, TransportConfig,
+    TransportErrorKind,
     test_support::{Dialing, Readiness, ScriptedSigner, settle},
 };
 
@@ -100,7 +101,7 @@ async fn a_dial_that_never_ends_is_given_up_at_its_own_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_signer_that_outlasts_the_budget_ends_the_request_before_anything_is_sent() {
     let signer = Arc::new(ScriptedSigner::new(Readiness::Hold));
-    let (client, mut network) = scene_signed(Arc::clone(&signer) as _);
+    let (client, mut network) = scene_signed(Arc::clone(&signer) as _, TransportConfig::default());
     let call = client.call(ask(ms(100)));
     let mut peer = network.accept().await;
     let error = call.fails().await;
@@ -124,7 +125,7 @@ async fn a_signer_that_outlasts_the_budget_ends_the_request_before_anything_is_s
 #[tokio::test(start_paused = true)]
 async fn a_signer_that_fails_fails_the_request_alone() {
     let signer = Arc::new(ScriptedSigner::new(Readiness::Fail));
-    let (client, mut network) = scene_signed(Arc::clone(&signer) as _);
+    let (client, mut network) = scene_signed(Arc::clone(&signer) as _, TransportConfig::default());
     let error = client.call(ask(SECOND)).fails().await;
     assert_ended(&error, Stage::Signing, Certainty::NotSent);
     assert!(matches!(error.kind(), TransportErrorKind::SigningFailed(_)));
@@ -197,5 +198,40 @@ async fn a_start_by_instant_behind_the_deadline_says_nothing() {
     let error = client.call(over).fails().await;
     assert!(matches!(error.kind(), TransportErrorKind::NotStarted));
     assert_ended(&error, Stage::Admission, Certainty::NotSent);
+    assert_idle(&client);
+}
+
+/// Knows one host, and never answers for another.
+#[derive(Debug)]
+struct OneName;
+
+impl Resolver for OneName {
+    fn resolve<'a>(&'a self, peer: &'a Peer) -> Resolving<'a> {
+        Box::pin(async move {
+            match peer.host() {
+                "stuck.test" => std::future::pending().await,
+                _ => Err(io::ErrorKind::NotFound.into()),
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_never_resolved_costs_its_own_call_its_budget_and_no_other_call_anything() {
+    let connector = TcpConnector::with_resolver(Arc::new(OneName));
+    let builder = Transport::builder(TransportConfig::default()).connector(Arc::new(connector));
+    let client = Client::real(builder.build().unwrap());
+    let stuck = client.call(ask(ms(200)).to("stuck.test:10911".parse().unwrap()));
+    settle().await;
+    pass(ms(50)).await;
+    let other = client.call(ask(ms(200)).to("unknown.test:10911".parse().unwrap())).fails().await;
+    assert_ended(&other, Stage::Connect, Certainty::NotSent);
+    assert!(matches!(other.kind(), TransportErrorKind::ConnectFailed(_)), "{other}");
+    assert_eq!(other.elapsed(), ms(0));
+
+    let error = stuck.fails().await;
+    assert_ended(&error, Stage::Connect, Certainty::NotSent);
+    assert!(matches!(error.kind(), TransportErrorKind::DeadlineExpired), "{error}");
+    assert_eq!(error.elapsed(), ms(200));
     assert_idle(&client);
 }

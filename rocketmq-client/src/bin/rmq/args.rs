@@ -5,6 +5,8 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use rocketmq_transport::Peer;
 
+use crate::fault::FaultSpec;
+
 /// Sends messages to Apache RocketMQ, and runs a broker in memory.
 #[derive(Debug, Parser)]
 #[command(name = "rmq", version, propagate_version = true)]
@@ -27,7 +29,7 @@ pub(crate) enum Subcommand {
     ///
     /// Exit code: 0 all stored, 1 some not stored or not sent, 2 the command line cannot be followed. Ctrl-C
     /// starts no further sends, waits for those in flight within their budgets, and still prints the summary; a
-    /// second Ctrl-C ends at once with code 130.
+    /// second Ctrl-C ends at once with code 130. On SIGUSR1 it lists on standard error what is in flight.
     Produce(Box<ProduceArgs>),
 }
 
@@ -41,6 +43,38 @@ pub(crate) struct BrokerArgs {
     /// first message sent to them
     #[arg(long = "topic", value_name = "NAME[:QUEUES]")]
     pub(crate) topics: Vec<TopicSpec>,
+
+    /// How many brokers there are, broker-0, broker-1 and so on, all of one cluster
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) brokers: usize,
+
+    /// Makes servers misbehave: [at=SERVER,][code=N,][skip=N,][times=N,]FAULT; may be repeated
+    ///
+    /// For example `code=310,times=2,answer=2:busy`, `at=broker-1,code=310,skip=5,never`, `cut=out:100:rst`.
+    ///
+    /// SERVER is namesrv or broker-0, broker-1 and so on; without it a fault is for each broker, and each counts for
+    /// itself. A fault strikes those requests (of operation `code`, or any) or connections that come after the first
+    /// `skip`, so many `times`; without `times` every one. Of the faults of a request the first that is due strikes.
+    ///
+    /// Of requests:
+    ///   delay=MS               carried out at once, answered so much later
+    ///   never                  carried out, never answered
+    ///   ignore                 neither carried out nor answered
+    ///   twice                  answered twice
+    ///   opaque=unknown         answered under a number that no request has
+    ///   opaque=foreign         answered under the number of a request of another connection
+    ///   answer=CODE[:REMARK]   not carried out, answered with this; the remark runs to the end
+    ///   garbage[=BYTES]        carried out, answered with bytes that are no frame [64]
+    ///
+    /// Of connections:
+    ///   connect=slow:MS        what the client sends is not looked at for so long
+    ///   connect=refuse         nothing listens; without skip and times
+    ///   stop-reading[=BYTES]   so many bytes are read, and no more [0]
+    ///   cut=in:BYTES:HOW       ended after so many bytes of the client
+    ///   cut=out:BYTES:HOW      ended after so many bytes to the client
+    /// HOW is fin, rst, or half: the server ends its own direction and reads on.
+    #[arg(long = "fault", value_name = "SPEC", verbatim_doc_comment)]
+    pub(crate) faults: Vec<FaultSpec>,
 }
 
 #[derive(Debug, Args)]
@@ -120,6 +154,11 @@ pub(crate) struct SendingArgs {
     /// Whether a message may be sent again that the broker may already have
     #[arg(long, value_enum, default_value_t = DuplicatesArg::Allow)]
     pub(crate) duplicates: DuplicatesArg,
+
+    /// Sends without asking for an answer: a message counts as `written`, not `stored`, once a socket has accepted
+    /// its last byte, and is never sent again after its first
+    #[arg(long, conflicts_with = "duplicates")]
+    pub(crate) oneway: bool,
 
     /// How request headers are written
     #[arg(long, value_enum, default_value_t = HeaderArg::Json)]
@@ -257,6 +296,9 @@ mod tests {
             ),
             ("rmq produce --embedded --secret-key x", ErrorKind::UnknownArgument, "--secret-key"),
             ("rmq broker --port 65536", ErrorKind::ValueValidation, "--port"),
+            ("rmq produce --embedded --oneway --duplicates allow", ErrorKind::ArgumentConflict, "--oneway"),
+            ("rmq broker --fault explode", ErrorKind::ValueValidation, "\"explode\" is no fault"),
+            ("rmq broker --fault cut=up:1:fin", ErrorKind::ValueValidation, "\"up\", expected in or out"),
             ("rmq broker --topic t:many", ErrorKind::ValueValidation, "\"many\""),
         ] {
             let (actual, text) = error(words);

@@ -12,9 +12,10 @@ use crate::{Failure, args::BrokerArgs, interrupt, outcome::chain, report::to_std
 /// Runs a broker until an interrupt.
 pub(crate) async fn run(args: BrokerArgs) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::listen()?;
-    let builder = EmbeddedBroker::builder().port(args.port);
+    let builder = EmbeddedBroker::builder().port(args.port).brokers(args.brokers);
     let builder =
         args.topics.into_iter().fold(builder, |builder, topic| builder.topic(topic.name, topic.queues));
+    let builder = args.faults.into_iter().fold(builder, |builder, spec| builder.fault(spec.site, spec.fault));
     let broker = start(builder).await?;
     announce(&broker)
         .map_err(|error| Failure::run(format_args!("the address cannot be printed: {error}")))?;

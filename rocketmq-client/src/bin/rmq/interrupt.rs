@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks for an orderly end, the second one ends the process.
+//! Signals: Ctrl-C, of which the first asks for an orderly end and the second ends the process, and SIGUSR1.
 
 use std::io;
 
@@ -20,6 +20,32 @@ pub(crate) fn listen() -> Result<CancellationToken, Failure> {
         std::process::exit(INTERRUPTED);
     });
     Ok(first)
+}
+
+/// Somebody who asks, with SIGUSR1, what is in flight. On Windows nobody can.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    #[cfg(unix)]
+    signal: signal::unix::Signal,
+}
+
+impl Asked {
+    /// Starts to listen.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Ok(Self {
+            #[cfg(unix)]
+            signal: signal::unix::signal(signal::unix::SignalKind::user_defined1())
+                .map_err(|error| Failure::run(format_args!("no signal handler: {error}")))?,
+        })
+    }
+
+    /// Waits for the next one. Cancel safe.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        self.signal.recv().await;
+        #[cfg(windows)]
+        std::future::pending::<()>().await;
+    }
 }
 
 #[cfg(unix)]

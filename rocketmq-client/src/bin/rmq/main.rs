@@ -5,6 +5,8 @@
 
 mod args;
 mod broker;
+mod fault;
+mod in_flight;
 mod input;
 mod interrupt;
 mod outcome;

@@ -2,7 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
-use rocketmq_client::{Attempt, SendError, SendReceipt, SendStatus};
+use rocketmq_client::{Attempt, OnewayReceipt, SendError, SendReceipt, SendStatus};
 use rocketmq_transport::{Certainty, Stage, StageClock};
 use serde::{Serialize, Serializer};
 
@@ -31,6 +31,8 @@ pub(crate) struct SendEvent {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Stored(Stored),
+    /// The end of a one-way send, of which no more is known.
+    Written(Written),
     Failed(Failed),
 }
 
@@ -43,6 +45,13 @@ pub(crate) struct Stored {
     /// Left out where the message is flushed and replicated as the broker was told to.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Written {
+    msg_id: String,
+    broker: String,
+    queue_id: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,7 +71,7 @@ struct AttemptEvent {
     peer: String,
     #[serde(serialize_with = "text")]
     stage: Stage,
-    /// What may be assumed after a failure; an attempt that ended in a stored message has none.
+    /// What may be assumed after a failure; one that ended in a stored or written message has none.
     #[serde(serialize_with = "text_or_null")]
     certainty: Option<Certainty>,
     elapsed_us: u64,
@@ -76,11 +85,24 @@ impl SendEvent {
                 let outcome = Outcome::Stored(Stored::from(receipt));
                 Self::with(seq, outcome, receipt.attempts(), receipt.budget()).timed(receipt.stage_clock())
             }
-            Err(error) => {
-                let outcome = Outcome::Failed(Failed::from(error));
-                Self::with(seq, outcome, error.attempts(), error.budget()).timed(error.stage_clock())
-            }
+            Err(error) => Self::failed(seq, error),
         }
+    }
+
+    /// The end of the one-way send of message `seq`.
+    pub(crate) fn oneway(seq: u64, ended: &Result<OnewayReceipt, SendError>) -> Self {
+        match ended {
+            Ok(receipt) => {
+                let outcome = Outcome::Written(Written::from(receipt));
+                Self::with(seq, outcome, receipt.attempts(), receipt.budget()).timed(receipt.stage_clock())
+            }
+            Err(error) => Self::failed(seq, error),
+        }
+    }
+
+    fn failed(seq: u64, error: &SendError) -> Self {
+        let outcome = Outcome::Failed(Failed::from(error));
+        Self::with(seq, outcome, error.attempts(), error.budget()).timed(error.stage_clock())
     }
 
     /// A line of `bytes` bytes, which is more than a body may have: it fails as the producer would have it
@@ -129,6 +151,16 @@ impl From<&SendReceipt> for Stored {
                 SendStatus::Stored => None,
                 other => Some(other.as_str()),
             },
+        }
+    }
+}
+
+impl From<&OnewayReceipt> for Written {
+    fn from(receipt: &OnewayReceipt) -> Self {
+        Self {
+            msg_id: receipt.message_id().to_owned(),
+            broker: receipt.queue().broker().to_owned(),
+            queue_id: receipt.queue().id(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use rocketmq_client::{EmbeddedBroker, Producer, SendError, SendReceipt};
+use rocketmq_client::{EmbeddedBroker, Producer};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{MissedTickBehavior, interval},
@@ -21,18 +21,19 @@ use crate::{
     Failure, NOT_DONE,
     args::ProduceArgs,
     broker,
+    in_flight::Snapshot,
     input::{Input, Line},
-    interrupt,
+    interrupt::{self, Asked},
     outcome::{SendEvent, chain},
     report::{Log, Report},
-    tally::Ending,
+    tally::{Ending, Goal},
 };
 
 /// Sends what the arguments ask for.
 pub(crate) async fn run(args: ProduceArgs, log: Log) -> Result<ExitCode, Failure> {
     let settings = Settings::new(&args)?;
     let input = Input::open(args.content, args.count)?;
-    let interrupt = interrupt::listen()?;
+    let (interrupt, asked) = (interrupt::listen()?, Asked::listen()?);
     let embedded = match args.embedded {
         true => Some(broker::start(EmbeddedBroker::builder()).await?),
         false => None,
@@ -44,13 +45,14 @@ pub(crate) async fn run(args: ProduceArgs, log: Log) -> Result<ExitCode, Failure
         pattern: settings.pattern,
         budget: settings.budget,
         concurrency: args.sending.concurrency.into(),
-        report: Report::new(args.output, input.left(), log),
+        goal: settings.goal,
+        report: Report::new(args.output, settings.goal, input.left(), log),
         input,
         sends: JoinSet::new(),
         next_seq: 0,
         phase: Phase::Sending,
     };
-    let code = run.until_done(&interrupt).await;
+    let code = run.until_done(&interrupt, asked).await;
     producer.shutdown(settings.budget.min(SHUTDOWN)).await;
     if let Some(embedded) = embedded {
         embedded.close().await;
@@ -64,6 +66,7 @@ struct Run {
     pattern: Pattern,
     budget: Duration,
     concurrency: usize,
+    goal: Goal,
     report: Report,
     input: Input,
     sends: JoinSet<Ended>,
@@ -86,13 +89,17 @@ enum Phase {
 
 /// A send that has ended.
 struct Ended {
-    seq: u64,
+    event: SendEvent,
+    /// Of its body.
     bytes: usize,
-    result: Result<SendReceipt, SendError>,
 }
 
 impl Run {
-    async fn until_done(mut self, interrupt: &CancellationToken) -> Result<ExitCode, Failure> {
+    async fn until_done(
+        mut self,
+        interrupt: &CancellationToken,
+        mut asked: Asked,
+    ) -> Result<ExitCode, Failure> {
         let started = Instant::now();
         let mut flush = interval(FLUSH_EVERY);
         flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,6 +107,7 @@ impl Run {
             tokio::select! {
                 biased;
                 () = interrupt.cancelled(), if self.is_sending() => self.interrupted(),
+                () = asked.next() => self.report.remark(&Snapshot::of(&self.producer).to_string()),
                 Some(ended) = self.sends.join_next() => self.ended(ended)?,
                 _ = flush.tick() => self.report.flush(),
                 next = self.input.next(), if self.is_sending() && self.sends.len() < self.concurrency => {
@@ -147,15 +155,21 @@ impl Run {
     }
 
     fn send(&mut self, seq: u64, body: Bytes) {
-        let (producer, bytes) = (self.producer.clone(), body.len());
+        let (producer, bytes, goal) = (self.producer.clone(), body.len(), self.goal);
         let message = self.pattern.message(body);
-        self.sends.spawn(async move { Ended { seq, bytes, result: producer.send(message).await } });
+        self.sends.spawn(async move {
+            let event = match goal {
+                Goal::Stored => SendEvent::new(seq, &producer.send(message).await),
+                Goal::Written => SendEvent::oneway(seq, &producer.send_oneway(message).await),
+            };
+            Ended { event, bytes }
+        });
     }
 
     fn ended(&mut self, ended: Result<Ended, JoinError>) -> Result<(), Failure> {
-        let Ended { seq, bytes, result } =
+        let Ended { event, bytes } =
             ended.map_err(|error| Failure::run(format_args!("a send was lost: {error}")))?;
-        self.report.ended(&SendEvent::new(seq, &result), bytes);
+        self.report.ended(&event, bytes);
         Ok(())
     }
 
@@ -163,7 +177,8 @@ impl Run {
         let interrupted = matches!(self.phase, Phase::Interrupted);
         let all_sent = matches!(self.phase, Phase::Complete);
         let not_started = if all_sent { Some(0) } else { self.input.left() };
-        let report = self.report.finish(Ending { elapsed, interrupted, not_started });
+        let in_flight = Snapshot::of_messages(&self.producer);
+        let report = self.report.finish(Ending { elapsed, interrupted, not_started, in_flight });
         if let Phase::Unreadable(error) = self.phase {
             return Err(Failure::run(format_args!("the input cannot be read any further: {error}")));
         }

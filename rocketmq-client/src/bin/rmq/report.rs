@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::{
     args::Output,
     outcome::{Outcome, SendEvent},
-    tally::{Ending, Tally},
+    tally::{Ending, Goal, Tally},
 };
 
 /// Writes each send's end in the form that was asked for, and counts.
@@ -27,7 +27,7 @@ pub(crate) struct Report {
 impl Report {
     /// A report in the given form. `expected` is the number of messages, where it is known; the bar is shown
     /// only if standard error is a terminal and nothing else is written there.
-    pub(crate) fn new(form: Output, expected: Option<u64>, log: Log) -> Self {
+    pub(crate) fn new(form: Output, goal: Goal, expected: Option<u64>, log: Log) -> Self {
         let apart = form == Output::Text || !io::stdout().is_terminal();
         let progress = match log {
             Log::Off if apart && io::stderr().is_terminal() => bar(expected),
@@ -37,7 +37,7 @@ impl Report {
             form,
             out: BufWriter::with_capacity(OUT_BYTES, io::stdout()),
             progress,
-            tally: Tally::new(),
+            tally: Tally::new(goal),
             broken: None,
         }
     }
@@ -45,13 +45,13 @@ impl Report {
     /// Takes in the end of a send whose body has `bytes` bytes.
     pub(crate) fn ended(&mut self, event: &SendEvent, bytes: usize) {
         match &event.outcome {
-            Outcome::Stored(_) => self.tally.stored(bytes, event.elapsed_us),
+            Outcome::Stored(_) | Outcome::Written(_) => self.tally.done(bytes, event.elapsed_us),
             Outcome::Failed(failed) => self.tally.failed(failed.stage, failed.certainty),
         }
         self.progress.inc(1);
         match (self.form, &event.outcome) {
             (Output::Json, _) => self.line(event),
-            (Output::Text, Outcome::Stored(_)) => {}
+            (Output::Text, Outcome::Stored(_) | Outcome::Written(_)) => {}
             (Output::Text, Outcome::Failed(failed)) => self.failure(event.seq, &failed.message),
         }
     }
@@ -71,7 +71,7 @@ impl Report {
         self.progress.suspend(|| to_stderr(text));
     }
 
-    /// Writes the summary; returns how many messages are not stored as far as is known, or what kept the
+    /// Writes the summary; returns how many messages have failed, or what kept the
     /// report from being written.
     pub(crate) fn finish(mut self, ending: Ending) -> io::Result<u64> {
         self.progress.finish_and_clear();

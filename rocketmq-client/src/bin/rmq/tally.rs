@@ -6,23 +6,37 @@ use hdrhistogram::Histogram;
 use rocketmq_transport::{Certainty, Stage};
 use serde::Serialize;
 
-use crate::outcome::{in_order, micros};
+use crate::{
+    in_flight::Snapshot,
+    outcome::{in_order, micros},
+};
 
 /// Counts and times over all sends so far.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    stored: u64,
+    goal: Goal,
+    /// Messages that have reached the goal.
+    done: u64,
     failed: u64,
-    /// Bytes of the bodies that were stored.
+    /// Bytes of their bodies.
     bytes: u64,
     stages: BTreeMap<Stage, u64>,
     certainties: BTreeMap<&'static str, u64>,
-    /// Microseconds from the start of each stored send to its end.
+    /// Microseconds from the start of each send that has reached the goal to its end.
     latency: Histogram<u64>,
 }
 
+/// What counts as success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// A broker says that it has stored the message.
+    Stored,
+    /// A socket has accepted the message, which asks for no answer.
+    Written,
+}
+
 /// How the run as a whole ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Ending {
     /// From the first send to the last end.
     pub(crate) elapsed: Duration,
@@ -30,6 +44,8 @@ pub(crate) struct Ending {
     pub(crate) interrupted: bool,
     /// How many messages were not begun, where that is known.
     pub(crate) not_started: Option<u64>,
+    /// The messages that are in flight even so: brokers may still answer them.
+    pub(crate) in_flight: Option<Snapshot>,
 }
 
 /// The last line of the report.
@@ -48,19 +64,39 @@ pub(crate) struct Summary {
     interrupted: bool,
     /// Messages of the input that were not begun; null where their number is not known.
     not_started: Option<u64>,
-    /// Bytes of the bodies that were stored.
-    stored_bytes: u64,
+    /// Bytes of the bodies that were stored, or, one-way, written.
+    #[serde(flatten)]
+    bytes: Bytes,
     elapsed_us: u64,
-    /// Stored messages per second.
+    /// Stored or written messages per second.
     rate_per_s: f64,
-    /// Over the stored messages; null where there are none.
+    /// Over the stored or written messages; null where there are none.
     latency_us: Option<Latency>,
+    /// Left out where nothing was left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight: Option<Snapshot>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct OutcomeCounts {
-    stored: u64,
+    #[serde(flatten)]
+    done: Done,
     failed: u64,
+}
+
+/// Messages that have reached the goal, under its name.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    Stored(u64),
+    Written(u64),
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Bytes {
+    StoredBytes(u64),
+    WrittenBytes(u64),
 }
 
 /// Percentiles in microseconds, within a thousandth.
@@ -74,9 +110,10 @@ struct Latency {
 }
 
 impl Tally {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(goal: Goal) -> Self {
         Self {
-            stored: 0,
+            goal,
+            done: 0,
             failed: 0,
             bytes: 0,
             stages: BTreeMap::new(),
@@ -85,14 +122,14 @@ impl Tally {
         }
     }
 
-    /// Counts a message that is stored.
-    pub(crate) fn stored(&mut self, bytes: usize, elapsed_us: u64) {
-        self.stored += 1;
+    /// Counts a message that has reached the goal.
+    pub(crate) fn done(&mut self, bytes: usize, elapsed_us: u64) {
+        self.done += 1;
         self.bytes += bytes as u64;
         self.latency.saturating_record(elapsed_us);
     }
 
-    /// Counts a message that is not stored as far as is known.
+    /// Counts a message that has not, as far as is known.
     pub(crate) fn failed(&mut self, stage: Stage, certainty: Certainty) {
         self.failed += 1;
         *self.stages.entry(stage).or_default() += 1;
@@ -101,7 +138,7 @@ impl Tally {
 
     /// How many messages have ended.
     pub(crate) const fn messages(&self) -> u64 {
-        self.stored + self.failed
+        self.done + self.failed
     }
 
     pub(crate) const fn failures(&self) -> u64 {
@@ -110,7 +147,7 @@ impl Tally {
 
     pub(crate) fn summary(&self, ending: Ending) -> Summary {
         let seconds = ending.elapsed.as_secs_f64();
-        let rate = if seconds > 0.0 { self.stored as f64 / seconds } else { 0.0 };
+        let rate = if seconds > 0.0 { self.done as f64 / seconds } else { 0.0 };
         let at = |quantile| self.latency.value_at_quantile(quantile);
         let latency = || Latency {
             p50: at(0.5),
@@ -119,18 +156,23 @@ impl Tally {
             p999: at(0.999),
             max: self.latency.max(),
         };
+        let (done, bytes) = match self.goal {
+            Goal::Stored => (Done::Stored(self.done), Bytes::StoredBytes(self.bytes)),
+            Goal::Written => (Done::Written(self.done), Bytes::WrittenBytes(self.bytes)),
+        };
         Summary {
             event: "summary",
             messages: self.messages(),
-            outcome: OutcomeCounts { stored: self.stored, failed: self.failed },
+            outcome: OutcomeCounts { done, failed: self.failed },
             stage: self.stages.iter().map(|(stage, count)| (stage.as_str(), *count)).collect(),
             certainty: self.certainties.iter().map(|(certainty, count)| (*certainty, *count)).collect(),
             interrupted: ending.interrupted,
             not_started: ending.not_started,
-            stored_bytes: self.bytes,
+            bytes,
             elapsed_us: micros(ending.elapsed),
             rate_per_s: (rate * 10.0).round() / 10.0,
             latency_us: (!self.latency.is_empty()).then(latency),
+            in_flight: ending.in_flight,
         }
     }
 }
@@ -138,8 +180,13 @@ impl Tally {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.elapsed_us as f64 / 1e6;
-        write!(f, "{} of {} messages stored", self.outcome.stored, self.messages)?;
-        write!(f, " ({} bytes) in {seconds:.3} s, {} messages/s", self.stored_bytes, self.rate_per_s)?;
+        let (done, goal) = match self.outcome.done {
+            Done::Stored(count) => (count, "stored"),
+            Done::Written(count) => (count, "written"),
+        };
+        let (Bytes::StoredBytes(bytes) | Bytes::WrittenBytes(bytes)) = self.bytes;
+        write!(f, "{done} of {} messages {goal} ({bytes} bytes)", self.messages)?;
+        write!(f, " in {seconds:.3} s, {} messages/s", self.rate_per_s)?;
         if let Some(latency) = self.latency_us {
             let ms = |us: u64| us as f64 / 1e3;
             write!(f, "\nlatency ms: p50 {:.3}  p90 {:.3}", ms(latency.p50), ms(latency.p90))?;
@@ -158,9 +205,13 @@ impl fmt::Display for Summary {
             pairs(f, &self.certainty)?;
         }
         match (self.interrupted, self.not_started) {
-            (true, Some(left)) => write!(f, "\ninterrupted; {left} messages were not begun"),
-            (true, None) => f.write_str("\ninterrupted; the rest of the input was not sent"),
-            (false, _) => Ok(()),
+            (true, Some(left)) => write!(f, "\ninterrupted; {left} messages were not begun")?,
+            (true, None) => f.write_str("\ninterrupted; the rest of the input was not sent")?,
+            (false, _) => {}
+        }
+        match &self.in_flight {
+            Some(left) => write!(f, "\n{left}"),
+            None => Ok(()),
         }
     }
 }
@@ -179,14 +230,14 @@ mod tests {
     use super::*;
 
     fn ending(elapsed: Duration) -> Ending {
-        Ending { elapsed, interrupted: false, not_started: Some(0) }
+        Ending { elapsed, interrupted: false, not_started: Some(0), in_flight: None }
     }
 
     #[test]
     fn the_summary_counts_by_outcome_stage_and_certainty() {
-        let mut tally = Tally::new();
+        let mut tally = Tally::new(Goal::Stored);
         for elapsed_us in 1..=100 {
-            tally.stored(10, elapsed_us);
+            tally.done(10, elapsed_us);
         }
         tally.failed(Stage::AwaitingResponse, Certainty::Unknown);
         tally.failed(Stage::Connect, Certainty::NotSent);
@@ -212,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_run_without_a_stored_message_has_no_latency_and_no_rate() {
-        let mut tally = Tally::new();
+        let mut tally = Tally::new(Goal::Stored);
         tally.failed(Stage::Route, Certainty::NotSent);
         let json = serde_json::to_value(tally.summary(ending(Duration::ZERO))).unwrap();
         assert_eq!(json["latency_us"], serde_json::Value::Null);
@@ -220,11 +271,21 @@ mod tests {
     }
 
     #[test]
+    fn a_one_way_run_counts_what_was_written_under_that_name() {
+        let mut tally = Tally::new(Goal::Written);
+        tally.done(10, 5);
+        let summary = tally.summary(ending(Duration::from_secs(1)));
+        let json = serde_json::to_value(&summary).unwrap();
+        assert_eq!(json["outcome"], serde_json::json!({ "written": 1, "failed": 0 }));
+        assert_eq!((&json["written_bytes"], json.get("stored_bytes")), (&10.into(), None));
+        assert!(summary.to_string().starts_with("1 of 1 messages written (10 bytes)"), "{summary}");
+    }
+
+    #[test]
     fn an_interrupted_run_says_what_is_left() {
-        let tally = Tally::new();
-        let mut end = Ending { elapsed: Duration::ZERO, interrupted: true, not_started: Some(7) };
-        assert!(tally.summary(end).to_string().contains("interrupted; 7 messages were not begun"));
-        end.not_started = None;
-        assert!(tally.summary(end).to_string().contains("the rest of the input was not sent"));
+        let tally = Tally::new(Goal::Stored);
+        let end = |not_started| Ending { interrupted: true, not_started, ..ending(Duration::ZERO) };
+        assert!(tally.summary(end(Some(7))).to_string().contains("interrupted; 7 messages were not begun"));
+        assert!(tally.summary(end(None)).to_string().contains("the rest of the input was not sent"));
     }
 }

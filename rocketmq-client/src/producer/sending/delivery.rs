@@ -71,7 +71,8 @@ impl Delivery for Acknowledged {
                 outcome: read(&response),
                 clock,
                 carrier: Some((generation, opaque)),
-                stage: Stage::AwaitingResponse,
+                // A broker may answer before the last byte has left.
+                stage: clock.stage().unwrap_or(Stage::AwaitingResponse),
             },
             Err(error) => Ended::failed(error),
         }
@@ -152,7 +153,7 @@ pub(in crate::producer) fn decision(failure: &Failure, duplicates: Duplicates) -
 }
 
 /// What a broker's answer says.
-fn read(response: &Command) -> Result<(SendStatus, SendResponse), Failure> {
+pub(in crate::producer) fn read(response: &Command) -> Result<(SendStatus, SendResponse), Failure> {
     let remark = response.remark().unwrap_or_default();
     let (code, remark) = (response.code(), shortened(&remark));
     let refused =

@@ -82,4 +82,23 @@ async fn silence_is_judged_by_the_next_tombstone_when_the_earliest_was_answered(
     assert_eq!(pipes.dialed.load(Relaxed), 2, "the silent connection was retired");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_tombstone_of_a_call_without_a_deadline_is_forgotten_when_its_window_ends() {
+    let (far_ends, mut accepted) = mpsc::unbounded_channel();
+    let pipes = std::sync::Arc::new(Pipes { dialed: AtomicUsize::new(0), far_ends });
+    let config = TransportConfig { max_idle: MS * 600_000, ..TransportConfig::default() };
+    let transport = Transport::builder(config).connector(pipes).build().unwrap();
+    let peer: Peer = "broker:10911".parse().unwrap();
+    tokio::select! {
+        _ = transport.call(&peer, request(), RequestDeadline::never()) => panic!("nobody answers"),
+        () = sleep(MS * 10) => {}
+    }
+    let _far = accepted.recv().await.unwrap();
+    let tombstones = || transport.usage().peers[0].tombstones;
+    sleep(MS * 59_000).await;
+    assert_eq!(tombstones(), 1);
+    sleep(MS * 2_000).await;
+    assert_eq!(tombstones(), 0);
+}
+
 const MS: Duration = Duration::from_millis(1);

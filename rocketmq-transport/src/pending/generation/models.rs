@@ -162,7 +162,8 @@ fn the_peer_is_judged_by_a_tombstone_whose_frame_is_finished_while_it_is_buried(
         }
         caller.join().unwrap();
         assert_eq!(bench.table.tally().failed, 1);
-        assert!(bench.table.take_due(bench.fixture.at(2_000)));
+        let due = bench.fixture.at(2_000);
+        assert_eq!(bench.table.take_due(due), Some(due));
         bench.close();
         bench.assert_nothing_is_left();
     });

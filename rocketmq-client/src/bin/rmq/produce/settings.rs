@@ -10,6 +10,7 @@ use crate::{
     Failure,
     args::{AccessArgs, DuplicatesArg, HeaderArg, MAX_BODY_BYTES, ProduceArgs},
     outcome::chain,
+    tally::Goal,
 };
 
 /// What the arguments ask of the producer.
@@ -17,6 +18,7 @@ pub(super) struct Settings {
     namesrv: Vec<Peer>,
     pub(super) pattern: Pattern,
     pub(super) budget: Duration,
+    pub(super) goal: Goal,
     attempts: u32,
     duplicates: Duplicates,
     header: HeaderEncoding,
@@ -35,6 +37,7 @@ impl Settings {
             namesrv: args.namesrv.iter().flat_map(|addresses| &addresses.0).cloned().collect(),
             pattern,
             budget: Duration::from_millis(args.sending.timeout),
+            goal: if args.sending.oneway { Goal::Written } else { Goal::Stored },
             attempts: args.sending.attempts,
             duplicates: match args.sending.duplicates {
                 DuplicatesArg::Allow => Duplicates::Allow,
