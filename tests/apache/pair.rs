@@ -28,7 +28,6 @@ async fn a_frozen_broker_is_called_silent_and_passed_over_and_its_late_answers_s
         receipts.extend(passed);
     }
     let silences: Vec<_> = receipts.iter().filter_map(silence).collect();
-    eprintln!("TALLY frozen {} {}", receipts.len(), silences.len());
 
     cluster.thaw(Member::Broker(0)).expect("it was frozen");
     for silence in &silences {
@@ -38,7 +37,6 @@ async fn a_frozen_broker_is_called_silent_and_passed_over_and_its_late_answers_s
     }
     wait_until_idle(&producer);
     let late: u64 = producer.usage().peers.iter().map(|peer| peer.late).sum();
-    eprintln!("TALLY late {late}");
     assert!(late >= silences.len() as u64, "{late} of {}", silences.len());
     let store = cluster.dump("frozen").expect("the brokers run");
     assert_eq!(store.len(), receipts.len() + silences.len());
@@ -68,7 +66,6 @@ async fn no_send_fails_by_a_killed_broker_while_the_other_can_take_it() {
     }
     cluster.restart(Member::Broker(0)).unwrap_or_else(|error| panic!("{error}"));
     let settled = settle(&outcomes, &cluster.dump("killed").expect("the brokers run"));
-    eprintln!("TALLY killed {} {settled:?}", outcomes.len());
     assert_eq!(settled.stored, outcomes.len());
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Traffic {
 struct Shared {
     next: AtomicI32,
     stored: AtomicUsize,
+    unknown: AtomicUsize,
     ended: AtomicBool,
 }
 
@@ -49,6 +50,11 @@ impl Traffic {
         wait_for("sends that succeed", 2 * BUDGET, look).unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// How many sends have ended as `Unknown` so far.
+    pub(crate) fn unknown(&self) -> usize {
+        self.shared.unknown.load(Relaxed)
+    }
+
     /// Waits for the sends on their way, and returns what became of each one by its number, which its message
     /// carries as flag.
     pub(crate) async fn end(self) -> HashMap<i32, Outcome> {
@@ -63,7 +69,10 @@ async fn send_all(producer: Producer, topic: &'static str, shared: Arc<Shared>) 
         let number = shared.next.fetch_add(1, Relaxed);
         let message = Message::new(topic, vec![b'x'; size(number)]).with_flag(number);
         let outcome = producer.send(message).await;
-        shared.stored.fetch_add(usize::from(outcome.is_ok()), Relaxed);
+        match &outcome {
+            Ok(_) => shared.stored.fetch_add(1, Relaxed),
+            Err(error) => shared.unknown.fetch_add(doubts(error.attempts()).min(1), Relaxed),
+        };
         outcomes.push((number, outcome));
     }
     outcomes

@@ -44,7 +44,7 @@ impl Process {
     }
 
     /// Stops the program where it is, as a machine does that hangs: its sockets stay open, and keep what comes.
-    pub(crate) fn freeze(&self) -> Result<(), HarnessError> {
+    pub(crate) fn freeze(&mut self) -> Result<(), HarnessError> {
         self.signal("STOP")?;
         // The signal only asks for it.
         let look =
@@ -53,7 +53,7 @@ impl Process {
     }
 
     /// Lets the program go on.
-    pub(crate) fn thaw(&self) -> Result<(), HarnessError> {
+    pub(crate) fn thaw(&mut self) -> Result<(), HarnessError> {
         self.signal("CONT")
     }
 
@@ -72,8 +72,9 @@ impl Process {
         fs::read(self.folder.join(file)).unwrap_or_default()
     }
 
-    /// Sends a signal to the program alone; its number is its own for as long as it is not waited for.
-    fn signal(&self, signal: &str) -> Result<(), HarnessError> {
+    /// Sends a signal to the program alone. Once that has ended, its number may be another's.
+    fn signal(&mut self, signal: &str) -> Result<(), HarnessError> {
+        self.check_running()?;
         let mut kill = Command::new("sh");
         kill.args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &self.id().to_string()]);
         let sent = kill.status().and_then(|status| {
@@ -209,20 +210,31 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_program_does_nothing_until_it_is_thawed_and_can_be_killed() {
+    fn a_frozen_program_hears_nothing_until_it_is_thawed() {
         let folder = RunFolder::new().unwrap();
-        // It prints as soon as it goes on.
-        let command = shell("kill -s STOP $$; echo on; exec sleep 1000");
-        let mut process = Process::spawn("sleeper", command, folder.path()).unwrap();
+        let command = shell("trap 'echo heard; exit 7' TERM; echo ready; while :; do :; done");
+        let mut process = Process::spawn("listener", command, folder.path()).unwrap();
+        let ready = || if process.output() == "ready\n" { Ok(()) } else { Err(process.output().into()) };
+        wait_until(|| "a line".to_owned(), STOP_LIMIT, ready).unwrap();
         process.freeze().unwrap();
-        assert_eq!(process.output(), "");
+        process.signal("TERM").unwrap();
+        process.check_running().unwrap();
+        assert_eq!(process.output(), "ready\n");
         process.thaw().unwrap();
-        let printed = || if process.output() == "on\n" { Ok(()) } else { Err(process.output().into()) };
-        wait_until(|| "a line".to_owned(), STOP_LIMIT, printed).unwrap();
+        let ended = || process.try_wait()?.ok_or_else(|| Missing::Yet(process.output()));
+        let status = wait_until(|| "its end".to_owned(), STOP_LIMIT, ended).unwrap();
+        assert_eq!((status.code(), &*process.output()), (Some(7), "ready\nheard\n"));
+    }
+
+    #[test]
+    fn a_frozen_program_can_be_killed_and_is_then_gone() {
+        let folder = RunFolder::new().unwrap();
+        let mut process = Process::spawn("sleeper", shell("exec sleep 1000"), folder.path()).unwrap();
         process.freeze().unwrap();
         process.kill().unwrap();
         assert!(!exists(process.id()));
         process.kill().unwrap();
+        assert!(matches!(process.freeze(), Err(HarnessError::Ended { .. })));
     }
 
     #[test]
