@@ -5,7 +5,7 @@ use crate::run::{Running, rmq};
 /// A broker with these arguments, and the address of its name server.
 async fn broker(args: &str) -> (Running, String) {
     let mut broker = Running::start(&format!("broker {args}"));
-    let address = broker.out.next_line().await.unwrap().expect("the address");
+    let address = broker.out.next_line().await.expect("a line").expect("the address");
     (broker, address)
 }
 
