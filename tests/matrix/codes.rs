@@ -13,12 +13,13 @@ pub(crate) struct CodeText {
 }
 
 /// Every code, in order.
-pub(crate) const CODES: [CodeText; 20] = [
+pub(crate) const CODES: [CodeText; 22] = [
     CodeText {
         code: "RMQ-T01",
         means: "The deadline came. The stage says what the time was waited for at the end.",
-        developer: "`NotSent`: send again when there is a budget for it. `Unknown`: keep the error's `late_answer()`, which \
-                    still resolves when the answer comes, or send again where a duplicate does no harm.",
+        developer: "`NotSent`: send again when there is a budget for it. `Unknown`: `late_outcome` waits for the answer that may still \
+                    come, and `resolve_unknown` asks the brokers whether they have the message; or send again where a \
+                    duplicate does no harm.",
         operator: "Look for the largest of the `*_ms`. `connect_ms`: the way to the peer. `before_write_ms`, \
                    `writing_ms`: a peer that reads too slowly. `awaiting_response_ms`: with \
                    `heard_since_written=true` the peer lives and is slow with this request (its disk, its store lock, its \
@@ -156,5 +157,18 @@ pub(crate) const CODES: [CodeText; 20] = [
         means: "The producer was shut down before the message was sent, or between two attempts.",
         developer: "Do not send after a shutdown.",
         operator: "Nothing, if the program was being stopped. Otherwise the program.",
+    },
+    CodeText {
+        code: "RMQ-C11",
+        means: "`resolve_unknown` was asked about a send of which no attempt is `Unknown`. Nobody was asked.",
+        developer: "Ask only about errors whose certainty is `Unknown`; any other says what is known.",
+        operator: "Nothing.",
+    },
+    CodeText {
+        code: "RMQ-C12",
+        means: "`resolve_unknown` did not find the message at any broker that answered, and some did not answer. They are \
+                listed, each with its cause.",
+        developer: "Ask again: the message may be at one of those that did not answer.",
+        operator: "The brokers that are listed, each by its cause, which has a code of its own from this page.",
     },
 ];

@@ -144,6 +144,10 @@ pub enum ResolveErrorKind {
 }
 
 impl ResolveErrorKind {
+    /// Every identifier that only [`code_id`](Self::code_id) gives, as `docs/errors.md` explains them. The others are those
+    /// of a send.
+    pub const CODE_IDS: [&'static str; 2] = ["RMQ-C11", "RMQ-C12"];
+
     /// The stable identifier of the kind.
     #[must_use]
     pub fn code_id(&self) -> &'static str {
@@ -152,8 +156,8 @@ impl ResolveErrorKind {
             Self::DeadlineExpired => "RMQ-C02",
             Self::Route(error) => error.code_id(),
             Self::Closed => "RMQ-C10",
-            Self::NotUnknown => "RMQ-C11",
-            Self::Unanswered { .. } => "RMQ-C12",
+            Self::NotUnknown => Self::CODE_IDS[0],
+            Self::Unanswered { .. } => Self::CODE_IDS[1],
         }
     }
 }
