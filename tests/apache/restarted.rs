@@ -7,7 +7,7 @@ use rocketmq_tests::apache::{BrokerSpec, Cluster, Member};
 
 use crate::{
     setup::{cluster_of, producer, started, wait_until_idle},
-    traffic::{Outcome, Settled, Traffic, settle},
+    traffic::{Outcome, Settled, Traffic, resolve, settle},
 };
 
 /// Three producers go through the same kill: one that asks once, one that may ask again, and one that does not
@@ -35,15 +35,15 @@ async fn what_every_send_through_a_kill_of_the_only_broker_is_told_is_what_it_ha
     runs.iter().for_each(|run| run.traffic.wait_for_stored(SENDS));
     let (once, thrice, patient) = (once.end().await, thrice.end().await, patient.end().await);
 
-    let (_, settled) = once.settle(&cluster);
+    let (_, settled) = once.settle(&cluster).await;
     assert!(settled.unknown_stored + settled.unknown_lost > 0, "{settled:?}");
     assert!(settled.not_sent > 0, "{settled:?}");
     assert_eq!(settled.repeated, 0, "{settled:?}");
 
-    let (outcomes, settled) = thrice.settle(&cluster);
+    let (outcomes, settled) = thrice.settle(&cluster).await;
     assert!(outcomes.values().flatten().any(|receipt| receipt.attempts().len() > 1), "{settled:?}");
 
-    let (outcomes, settled) = patient.settle(&cluster);
+    let (outcomes, settled) = patient.settle(&cluster).await;
     outcomes.values().for_each(|outcome| assert!(outcome.is_ok(), "{outcome:?}"));
     assert_eq!(settled.stored, outcomes.len());
 }
@@ -65,19 +65,23 @@ impl Run {
     async fn end(self) -> Ended {
         let outcomes = self.traffic.end().await;
         wait_until_idle(&self.producer);
-        Ended { topic: self.topic, outcomes }
+        Ended { topic: self.topic, producer: self.producer, outcomes }
     }
 }
 
 struct Ended {
     topic: &'static str,
+    producer: Producer,
     outcomes: HashMap<i32, Outcome>,
 }
 
 impl Ended {
-    fn settle(self, cluster: &Cluster) -> (HashMap<i32, Outcome>, Settled) {
+    /// Compares what was said of each send with the store, and then what the broker says of the unknown ones.
+    async fn settle(self, cluster: &Cluster) -> (HashMap<i32, Outcome>, Settled) {
         let store = cluster.dump(self.topic).unwrap_or_else(|error| panic!("{error}"));
         let settled = settle(&self.outcomes, &store);
+        resolve(&self.producer, &self.outcomes, &store).await;
+        wait_until_idle(&self.producer);
         (self.outcomes, settled)
     }
 }

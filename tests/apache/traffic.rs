@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use rocketmq_client::{Attempt, Message, Producer, SendError, SendReceipt, SendStatus};
+use rocketmq_client::{Attempt, Message, Producer, Resolution, SendError, SendReceipt, SendStatus};
 use rocketmq_tests::apache::{Dumped, wait_for};
 use rocketmq_transport::Certainty;
 use tokio::task::JoinSet;
@@ -117,6 +117,7 @@ pub(crate) fn settle(outcomes: &HashMap<i32, Outcome>, store: &[Dumped]) -> Sett
             Err(error) => match (error.certainty(), records.len()) {
                 (Certainty::Unknown, 0) => settled.unknown_lost += 1,
                 (Certainty::Unknown, times) => {
+                    assert!(records.iter().all(|record| record.msg_id == error.message_id()), "{error}");
                     assert!(times <= doubts(error.attempts()), "stored {times} times: {error}");
                     settled.unknown_stored += 1;
                 }
@@ -127,6 +128,28 @@ pub(crate) fn settle(outcomes: &HashMap<i32, Outcome>, store: &[Dumped]) -> Sett
     }
     assert!(records.is_empty(), "nothing is stored that was not sent: {records:?}");
     settled
+}
+
+/// Asks the brokers for every message whose send is unknown, and panics where they say other than the store.
+pub(crate) async fn resolve(producer: &Producer, outcomes: &HashMap<i32, Outcome>, store: &[Dumped]) {
+    let errors = outcomes.values().filter_map(|outcome| outcome.as_ref().err());
+    let unknown = errors.filter(|error| error.certainty() == Certainty::Unknown).cloned();
+    let ask = |error: SendError| {
+        let producer = producer.clone();
+        async move { (producer.resolve_unknown(&error, BUDGET).await, error) }
+    };
+    for (resolution, error) in unknown.map(ask).collect::<JoinSet<_>>().join_all().await {
+        let mut copies = store.iter().filter(|record| record.msg_id == error.message_id());
+        match resolution {
+            Ok(Resolution::Stored(copy)) => {
+                let found = (copy.place().broker(), copy.place().queue_offset());
+                let same = |record: &Dumped| (&*record.broker, record.queue_offset) == found;
+                assert!(copies.any(same), "{copy:?} is not in the store: {error}");
+            }
+            Ok(Resolution::NotFound { .. }) => assert_eq!(copies.next(), None, "{error}"),
+            other => panic!("{other:?} for {error}"),
+        }
+    }
 }
 
 fn assert_stored(receipt: &SendReceipt, records: &[&Dumped]) {
