@@ -170,6 +170,14 @@ impl Witness {
             }
         }
     }
+
+    fn decode(&mut self, buffer: &mut BytesMut) -> Vec<Command> {
+        let limits = FrameLimits::default();
+        let requests = std::iter::from_fn(|| decode_frame(buffer, &limits).expect("sound frames"));
+        let requests: Vec<_> = requests.collect();
+        requests.iter().for_each(|request| self.decoded[number(request)] = true);
+        requests
+    }
 }
 
 /// The peer: reads, answers what it has decoded, and cuts.
@@ -208,16 +216,6 @@ async fn read(stream: &mut TcpStream, buffer: &mut BytesMut, bytes: usize) {
         let missing = (bytes - buffer.len()) as u64;
         let read = stream.take(missing).read_buf(buffer).await.expect("the transport writes");
         assert!(read > 0, "the transport hung up first");
-    }
-}
-
-impl Witness {
-    fn decode(&mut self, buffer: &mut BytesMut) -> Vec<Command> {
-        let limits = FrameLimits::default();
-        let requests = std::iter::from_fn(|| decode_frame(buffer, &limits).expect("sound frames"));
-        let requests: Vec<_> = requests.collect();
-        requests.iter().for_each(|request| self.decoded[number(request)] = true);
-        requests
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use rocketmq_transport::{RequestDeadline, Stage, test_support::settle};
+use rocketmq_transport::{
+    Opaque, RequestDeadline, Stage,
+    test_support::{LogSink, settle},
+};
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -74,6 +77,35 @@ async fn a_process_of_ours_that_stalled_beyond_the_deadline_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_line_has_the_evidence_and_leaves_out_what_there_is_none_of() {
+    let (transport, mut network) = scene(|_| {});
+    let mut peer = connected(&transport, &mut network).await;
+    sleep(ms(5)).await;
+    peer.send_request(40, Opaque(1)).await;
+    settle().await;
+    let log = LogSink::install();
+    let (call, _neighbour) = (spawn(&transport, ms(100)), spawn(&transport, ms(9_000)));
+    peer.expect().await;
+    pass(ms(350)).await;
+    call.await.unwrap().unwrap_err();
+    let lines: Vec<_> = log.lines().into_iter().filter(|line| line.target == "rocketmq::request").collect();
+    let field = |name: &str| lines[0].fields.get(name).map(String::as_str);
+    for (name, value) in [
+        ("stage", "AwaitingResponse"),
+        ("certainty", "Unknown"),
+        ("budget_ms", "100"),
+        ("elapsed_ms", "350"),
+        ("awaiting_response_ms", "350"),
+        ("last_heard_ms", "350"),
+        ("client_stalled_ms", "250"),
+        ("in_flight", "1"),
+    ] {
+        assert_eq!(field(name), Some(value), "{name} in {:?}", lines[0]);
+    }
+    assert!(["admission", "folded", "route_ms", "pause_ms", "broker"].map(field).iter().all(Option::is_none));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_lay_in_the_socket_while_our_process_stalled_is_the_late_answer() {
     let (transport, mut network) = scene(|_| {});
     let mut peer = connected(&transport, &mut network).await;
@@ -98,7 +130,7 @@ async fn what_was_heard_before_the_end_is_not_older_for_a_caller_that_looks_late
     assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
     peer.expect().await;
     sleep(ms(90)).await;
-    peer.send_request(40, rocketmq_transport::Opaque(1)).await;
+    peer.send_request(40, Opaque(1)).await;
     sleep(ms(10)).await;
     peer.cut();
     sleep(ms(900)).await;

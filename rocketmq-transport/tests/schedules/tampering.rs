@@ -19,7 +19,7 @@ fn a_true_story_breaks_nothing() {
 
 #[test]
 fn every_invariant_is_found_to_be_broken_where_it_is() {
-    let tamperings: [(&str, fn(&mut Story)); 12] = [
+    let tamperings: [(&str, Tampering); 12] = [
         ("I2: request 0: it never ended", |story| story.told[0] = None),
         ("I2: request 0: 2 frames", |story| {
             let log = &mut story.connections[0];
@@ -60,6 +60,9 @@ fn a_first_byte_after_the_deadline_is_found() {
     let broken = broken(&schedule, &story);
     assert!(broken.iter().any(|broken| broken.starts_with("I20: request 0")), "{broken:#?}");
 }
+
+/// What is done to a story.
+type Tampering = fn(&mut Story);
 
 fn delay(story: &mut Story, ms: u64) {
     story.told[0].as_mut().expect("it ended").ended += Duration::from_millis(ms);
