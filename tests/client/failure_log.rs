@@ -1,86 +1,25 @@
 //! The one line of a failed send.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use rocketmq_client::{Message, Producer};
-use rocketmq_transport::AclSigner;
+use rocketmq_transport::{
+    AclSigner,
+    test_support::{LogLine, LogSink},
+};
 use tokio::{
     task::{JoinSet, yield_now},
     time::sleep,
 };
-use tracing::{
-    Event, Level, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id, Record},
-};
+use tracing::Level;
 
 use crate::network::{MS, Network, ONE_BROKER, Reply, TWO_BROKERS, answer};
 
-/// One line: its level and target, and its fields.
-type Line = (Level, &'static str, BTreeMap<&'static str, String>);
-
-/// Keeps every line.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<Line>>>);
-
-impl Lines {
-    /// The lines at `warn` and above that were written meanwhile.
-    async fn of(work: impl Future<Output = ()>) -> Vec<Line> {
-        let lines = Self::default();
-        let guard = tracing::subscriber::set_default(lines.clone());
-        work.await;
-        drop(guard);
-        lines
-            .0
-            .lock()
-            .expect("no line panics")
-            .iter()
-            .filter(|(level, ..)| *level <= Level::WARN)
-            .cloned()
-            .collect()
-    }
-}
-
-impl Subscriber for Lines {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields(BTreeMap::new());
-        event.record(&mut fields);
-        let metadata = event.metadata();
-        self.0.lock().expect("no line panics").push((*metadata.level(), metadata.target(), fields.0));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-struct Fields(BTreeMap<&'static str, String>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name(), format!("{value:?}"));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name(), value.to_owned());
-    }
+/// The lines at `warn` and above that were written meanwhile.
+async fn lines_of(work: impl Future<Output = ()>) -> Vec<LogLine> {
+    let sink = LogSink::install();
+    work.await;
+    sink.lines().into_iter().filter(|line| line.level <= Level::WARN).collect()
 }
 
 /// A message in which everything that may not be logged says so.
@@ -89,13 +28,13 @@ fn secretive() -> Message {
     message.with_property("secret-name", "secret-value").expect("a property like any other")
 }
 
-fn check(line: &Line, expected: &[(&str, &str)]) {
-    let (level, target, fields) = line;
-    assert_eq!((*level, *target), (Level::WARN, "rocketmq::request"));
+fn check(line: &LogLine, expected: &[(&str, &str)]) {
+    let LogLine { level, target, fields, .. } = line;
+    assert_eq!((*level, target.as_str()), (Level::WARN, "rocketmq::request"));
     for (name, value) in expected {
-        assert_eq!(fields.get(name).map(String::as_str), Some(*value), "{name} in {fields:?}");
+        assert_eq!(fields.get(*name).map(String::as_str), Some(*value), "{name} in {fields:?}");
     }
-    assert!(!format!("{fields:?}").contains("secret"), "{fields:?}");
+    assert!(!format!("{line:?}").contains("secret"), "{line:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +44,7 @@ async fn a_failed_send_is_one_line_with_all_that_is_known_of_it() {
     network.brokers([Reply::Silence]);
     let signer = Arc::new(AclSigner::new("access", "secret-of-the-signer").unwrap());
     let producer = network.producer().timeout(900 * MS).attempts(2).signer(signer).build().unwrap();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         let error = producer.send(secretive()).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
     })
@@ -132,8 +71,10 @@ async fn a_failed_send_is_one_line_with_all_that_is_known_of_it() {
             ("attempt", "2"),
         ],
     );
-    let fields = &line.2;
-    assert!(["peer", "broker", "generation", "opaque", "bytes"].iter().all(|name| fields.contains_key(name)));
+    let fields = &line.fields;
+    assert!(
+        ["peer", "broker", "generation", "opaque", "bytes"].iter().all(|name| fields.contains_key(*name))
+    );
     assert!(!fields.contains_key("pause_ms"), "a stage that was not passed has no field");
 }
 
@@ -142,10 +83,12 @@ async fn a_send_that_asked_nobody_is_logged_too_and_knows_no_peer() {
     let network = Network::default();
     network.always("ns:1", answer(17, "no route"));
     let producer = network.producer().timeout(Duration::MAX).build().unwrap();
-    let lines = Lines::of(async { assert!(producer.send(secretive()).await.is_err()) }).await;
+    let lines = lines_of(async { assert!(producer.send(secretive()).await.is_err()) }).await;
     let [line] = &lines[..] else { panic!("one line, not {lines:?}") };
     check(line, &[("code_id", "RMQ-C03"), ("stage", "Route"), ("certainty", "NotSent"), ("bytes", "11")]);
-    assert!(["peer", "generation", "broker", "budget_ms"].iter().all(|name| !line.2.contains_key(name)));
+    assert!(
+        ["peer", "generation", "broker", "budget_ms"].iter().all(|name| !line.fields.contains_key(*name))
+    );
 }
 
 /// Sends `count` messages at once, none of which ends well, and waits for all of them.
@@ -159,8 +102,9 @@ async fn fail(producer: &Producer, count: usize) {
 }
 
 /// How many failures each line stands for, in order: itself, or those folded into it.
-fn counts(lines: &[Line]) -> Vec<u64> {
-    let folded = |line: &Line| line.2.get("folded").map_or(1, |count| count.parse().expect("a number"));
+fn counts(lines: &[LogLine]) -> Vec<u64> {
+    let folded =
+        |line: &LogLine| line.fields.get("folded").map_or(1, |count| count.parse().expect("a number"));
     lines.iter().map(folded).collect()
 }
 
@@ -170,7 +114,7 @@ async fn a_hundred_thousand_timeouts_in_a_second_are_four_lines_with_the_exact_c
     network.name_server(ONE_BROKER);
     network.blackhole("a:1");
     let producer = network.producer().timeout(MS).attempts(1).build().unwrap();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         for _ in 0..100 {
             fail(&producer, 1_000).await;
         }
@@ -187,8 +131,8 @@ async fn a_hundred_thousand_timeouts_in_a_second_are_four_lines_with_the_exact_c
             &[("topic", "orders"), ("broker", "a"), ("attempt", "1"), ("connect_ms", "1"), ("bytes", "11")],
         );
     }
-    assert_eq!(lines[0].2["message"], "send failed: deadline expired");
-    assert_eq!(lines[3].2["message"], "99997 more requests failed like this one: deadline expired");
+    assert_eq!(lines[0].message, "send failed: deadline expired");
+    assert_eq!(lines[3].message, "99997 more requests failed like this one: deadline expired");
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +141,7 @@ async fn failures_are_folded_by_peer_and_stage_and_a_quiet_second_lets_lines_pas
     network.name_server(TWO_BROKERS);
     network.brokers([answer(13, "illegal")]);
     let producer = network.producer().attempts(1).build().unwrap();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         fail(&producer, 20).await;
         sleep(2_000 * MS).await;
         fail(&producer, 2).await;
@@ -207,7 +151,7 @@ async fn failures_are_folded_by_peer_and_stage_and_a_quiet_second_lets_lines_pas
     let mut counts = counts(&lines);
     counts.sort();
     assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 7, 7]);
-    let peers = ["a:1", "b:1"].map(|peer| lines.iter().filter(|line| line.2["peer"] == peer).count());
+    let peers = ["a:1", "b:1"].map(|peer| lines.iter().filter(|line| line.fields["peer"] == peer).count());
     assert_eq!(peers, [5, 5]);
 }
 
@@ -217,14 +161,14 @@ async fn what_is_folded_is_written_by_the_shutdown_and_by_the_drop_of_the_produc
     network.name_server(ONE_BROKER);
     network.always("a:1", answer(13, "illegal"));
     let producer = network.producer().build().unwrap();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         fail(&producer, 10).await;
         producer.shutdown(1_000 * MS).await;
     })
     .await;
     assert_eq!(counts(&lines), [1, 1, 1, 7]);
 
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         fail(&producer, 10).await;
         drop(producer);
     })
@@ -232,7 +176,7 @@ async fn what_is_folded_is_written_by_the_shutdown_and_by_the_drop_of_the_produc
     assert_eq!(counts(&lines), [1, 1, 1, 7], "the sends of a producer that was shut down fail as well");
 
     let producer = network.producer().build().unwrap();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         fail(&producer, 10).await;
         drop(producer);
         yield_now().await;
@@ -249,7 +193,7 @@ async fn a_broker_that_could_not_be_asked_for_a_message_is_one_line() {
     let signer = Arc::new(AclSigner::new("access", "secret-of-the-signer").unwrap());
     let producer = network.producer().timeout(100 * MS).attempts(1).signer(signer).build().unwrap();
     let error = producer.send(secretive()).await.unwrap_err();
-    let lines = Lines::of(async {
+    let lines = lines_of(async {
         let error = producer.resolve_unknown(&error, 1_000 * MS).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
     })
@@ -264,6 +208,6 @@ async fn a_send_that_succeeds_in_the_end_leaves_no_line() {
     network.name_server(ONE_BROKER);
     network.peer("a:1", |_, number| if number == 0 { answer(2, "busy") } else { Reply::Stored(MS, 0) });
     let producer = network.producer().build().unwrap();
-    let lines = Lines::of(async { assert!(producer.send(secretive()).await.is_ok()) }).await;
+    let lines = lines_of(async { assert!(producer.send(secretive()).await.is_ok()) }).await;
     assert_eq!(lines.len(), 0, "{lines:?}");
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rocketmq_transport::Stage;
+use rocketmq_transport::{Stage, test_support::LogSink};
 
 use crate::{
     row::{Fault, Row},
@@ -93,6 +93,8 @@ pub(crate) async fn line(row: &Row) -> String {
     let writer = Arc::clone(&printed);
     let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time();
     let subscriber = subscriber.with_writer(move || Printed(Arc::clone(&writer))).finish();
+    // Beside a second dispatcher tracing asks each thread's own whether it wants a line, and not whichever came first.
+    let _second = LogSink::install();
     let guard = tracing::subscriber::set_default(subscriber);
     let ended = run(row, Watched::Alone).await.ended;
     drop(guard);

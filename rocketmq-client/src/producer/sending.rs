@@ -111,12 +111,21 @@ impl<'p, D: Delivery> Sending<'p, D> {
             };
             self.shared.routes.suspect(self.message.topic());
             let Decision::Next(again) = decision else { return Err(self.last_failure()) };
-            // A broker that is backing off was not asked at all.
-            self.made += u32::from(!matches!(again, Again::AfterBackoff(_)));
+            self.made += u32::from(self.counts(again));
             self.tried.note(&pick.broker.name, again, Instant::now(), &self.shared.policy.backoff);
             if self.made >= self.limit || !retry::is_worth_starting(self.deadline.remaining(Instant::now())) {
                 return Err(self.last_failure());
             }
+        }
+    }
+
+    /// Whether an attempt counts that may be followed by another. A broker that is backing off was not asked at all, and
+    /// neither was one that could not be dialled: a send which may make several requests rides out its restart.
+    fn counts(&self, again: Again) -> bool {
+        match again {
+            Again::AfterBackoff(_) => false,
+            Again::AfterDial => self.limit == 1,
+            Again::Now | Again::AfterJitter | Again::Never => true,
         }
     }
 
