@@ -156,6 +156,40 @@ async fn a_dial_that_never_ends_costs_half_of_the_budget() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_restart_of_the_only_broker_uses_up_time_and_no_attempts() {
+    let network = Network::default();
+    network.name_server(ONE_BROKER);
+    let cut = network.always("a:1", Reply::Cut);
+    let producer = network.producer().timeout(30_000 * MS).build().unwrap();
+    let sending = tokio::spawn({
+        let producer = producer.clone();
+        async move { producer.send(message()).await }
+    });
+    while cut.count(SEND) == 0 {
+        sleep(MS).await;
+    }
+    network.remove("a:1");
+    sleep(10_000 * MS).await;
+    let broker = network.always("a:1", STORED);
+    let receipt = sending.await.unwrap().unwrap();
+    assert_eq!(broker.count(SEND), 1);
+    assert!(receipt.attempts().len() > 3, "{:?}", receipt.attempts());
+    assert_eq!(receipt.attempts()[0].certainty(), Some(Certainty::Unknown));
+    assert!(receipt.elapsed() > 10_000 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_producer_of_one_attempt_ends_with_its_first_failed_dial() {
+    let network = Network::default();
+    network.name_server(ONE_BROKER);
+    let producer = network.producer().timeout(30_000 * MS).attempts(1).build().unwrap();
+    let error = producer.send(message()).await.unwrap_err();
+    assert_eq!((error.certainty(), error.stage()), (Certainty::NotSent, Stage::Connect));
+    let SendErrorKind::Transport(error) = error.kind() else { panic!("{error}") };
+    assert!(matches!(error.kind(), TransportErrorKind::ConnectFailed(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_single_broker_that_comes_back_is_found_when_its_back_off_ends() {
     let network = Network::default();
     network.name_server(ONE_BROKER);

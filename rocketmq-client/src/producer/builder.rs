@@ -84,8 +84,9 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how many requests a send may make at most. Default 3, at least 1. A broker that could not be reached
-    /// a moment ago, so that the transport is still backing off from it, is passed over without being counted.
+    /// Sets how many requests a send may make at most. Default 3, at least 1. A broker that cannot be reached gets no
+    /// request, so it is tried again, with pauses, as long as the budget lasts: a send rides out the restart of the
+    /// only broker. With 1 the first failed dial ends it.
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
