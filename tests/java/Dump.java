@@ -9,6 +9,7 @@ import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.PullResult;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /**
  * Dump NAME_SERVERS TOPIC: reads every queue of the topic from its first to its last offset with
@@ -18,12 +19,18 @@ public class Dump {
     private static final PrintStream OUT = new PrintStream(
         new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
 
-    public static void main(String[] args) throws Exception {
-        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("dump");
-        consumer.setNamesrvAddr(args[0]);
-        consumer.start();
-        for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(args[1])) {
-            dump(consumer, queue);
+    public static void main(String[] args) {
+        try {
+            DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("dump");
+            consumer.setNamesrvAddr(args[0]);
+            consumer.start();
+            for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(args[1])) {
+                dump(consumer, queue);
+            }
+        } catch (Throwable failure) {
+            // The client's threads would keep the process alive behind a main thread that has ended.
+            failure.printStackTrace();
+            Runtime.getRuntime().halt(1);
         }
         OUT.flush();
         // A regular shutdown takes seconds and tells nobody anything.
@@ -33,7 +40,7 @@ public class Dump {
     private static void dump(DefaultMQPullConsumer consumer, MessageQueue queue) throws Exception {
         long end = consumer.maxOffset(queue);
         for (long offset = consumer.minOffset(queue); offset < end; ) {
-            PullResult result = consumer.pull(queue, "*", offset, 32);
+            PullResult result = pull(consumer, queue, offset);
             if (result.getNextBeginOffset() <= offset) {
                 throw new IllegalStateException(queue + " stopped at " + offset + " of " + end + ": " + result);
             }
@@ -43,6 +50,19 @@ public class Dump {
                 }
             }
             offset = result.getNextBeginOffset();
+        }
+    }
+
+    /** On a busy machine a pull may outlast the client's own timeout; reading again changes nothing. */
+    private static PullResult pull(DefaultMQPullConsumer consumer, MessageQueue queue, long offset) throws Exception {
+        for (int left = 10;; left--) {
+            try {
+                return consumer.pull(queue, "*", offset, 32);
+            } catch (RemotingException failure) {
+                if (left == 0) {
+                    throw failure;
+                }
+            }
         }
     }
 
