@@ -128,8 +128,9 @@ impl TransportError {
         Some(self.0.last_heard.is_some_and(|heard| heard < waited))
     }
 
-    /// For an expired deadline: by how much our own process was late in noticing it, where that was 50 ms or more.
-    /// A process that stalls so long may have had the response lying in its socket.
+    /// For an expired deadline: how long our own process stood still, where that was 50 ms or more: it noticed the
+    /// deadline so much too late, or had not polled the connection's reader for so long since an earlier response was
+    /// missed. It may have had the response lying in its socket.
     #[must_use]
     pub fn client_stalled(&self) -> Option<Duration> {
         self.0.client_stalled

@@ -76,6 +76,8 @@ mod in_flight;
 #[cfg(not(rocketmq_loom))]
 mod link;
 #[cfg(not(rocketmq_loom))]
+mod pulse;
+#[cfg(not(rocketmq_loom))]
 mod reader;
 #[cfg(not(rocketmq_loom))]
 mod server;

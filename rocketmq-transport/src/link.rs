@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -16,6 +16,7 @@ use crate::{
     PendingRequestTable, RetirePolicy, RetireReason, Storm, TransportConfig, Verdict,
     lane::Lanes,
     pending::{Exit, GenerationTable, Phase, Vacancy},
+    pulse::Pulse,
     request::{Delivery, End, Ending, Place, RequestRecord, Settled},
 };
 
@@ -65,6 +66,10 @@ impl Link {
             Ending::Removed => self.unlink(record, Exit::Failed),
             Ending::Buried { written } => {
                 self.bury(record, written, now);
+                if end == End::Deadline && written.is_some() {
+                    // If the reader does not get to it, the next response that is missed is not the peer's doing alone.
+                    self.pulse.ask_to_look(now);
+                }
                 if end == End::Deadline && written.is_some() && self.config.retire == RetirePolicy::OnTimeout
                 {
                     self.retire(RetireReason::Timeout, now);
@@ -273,77 +278,5 @@ impl Attention {
 
     fn is_crowded(&self) -> bool {
         self.crowded.load(Relaxed)
-    }
-}
-
-/// When a connection was last used and heard, in nanoseconds since it was opened. The values stand for
-/// themselves: nothing else is published through them, hence `Relaxed` throughout.
-#[derive(Debug)]
-pub(crate) struct Pulse {
-    opened: Instant,
-    last_used: AtomicU64,
-    /// 0 while nothing has been read.
-    last_heard: AtomicU64,
-    /// 0 while no response has been read.
-    last_response: AtomicU64,
-    /// When the reader, asked by the keeper, last found the socket empty.
-    found_empty: AtomicU64,
-    /// Asks the reader to look at the socket.
-    pub(crate) look: Notify,
-}
-
-impl Pulse {
-    fn new(opened: Instant) -> Self {
-        Self {
-            opened,
-            last_used: AtomicU64::new(0),
-            last_heard: AtomicU64::new(0),
-            last_response: AtomicU64::new(0),
-            found_empty: AtomicU64::new(0),
-            look: Notify::new(),
-        }
-    }
-
-    pub(crate) fn mark_used(&self, now: Instant) {
-        self.last_used.store(self.since_opened(now), Relaxed);
-    }
-
-    pub(crate) fn last_used(&self) -> Instant {
-        self.opened + Duration::from_nanos(self.last_used.load(Relaxed))
-    }
-
-    pub(crate) fn mark_heard(&self, now: Instant) {
-        self.last_heard.store(self.since_opened(now).max(1), Relaxed);
-    }
-
-    /// When the peer was last heard, in whatever it said.
-    pub(crate) fn last_heard(&self) -> Option<Instant> {
-        match self.last_heard.load(Relaxed) {
-            0 => None,
-            nanos => Some(self.opened + Duration::from_nanos(nanos)),
-        }
-    }
-
-    pub(crate) fn last_response(&self) -> Option<Instant> {
-        match self.last_response.load(Relaxed) {
-            0 => None,
-            nanos => Some(self.opened + Duration::from_nanos(nanos)),
-        }
-    }
-
-    fn mark_found_empty(&self, now: Instant) {
-        self.found_empty.store(self.since_opened(now), Relaxed);
-    }
-
-    pub(crate) fn found_empty(&self) -> Instant {
-        self.opened + Duration::from_nanos(self.found_empty.load(Relaxed))
-    }
-
-    fn mark_response(&self, now: Instant) {
-        self.last_response.store(self.since_opened(now).max(1), Relaxed);
-    }
-
-    fn since_opened(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.opened).as_nanos()).unwrap_or(u64::MAX)
     }
 }

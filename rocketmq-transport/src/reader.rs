@@ -82,14 +82,14 @@ impl Reader {
         tokio::select! {
             biased;
             read = self.fill() => return read,
-            () = link.pulse.look.notified() => {}
+            () = link.pulse.asked_to_look() => {}
         }
         // A turn for the runtime to learn what has arrived, then one look at the socket.
         tokio::task::yield_now().await;
         tokio::select! {
             biased;
             read = self.fill() => {
-                link.pulse.look.notify_one();
+                link.pulse.ask_to_look(Instant::now());
                 read
             }
             () = std::future::ready(()) => {

@@ -102,10 +102,13 @@ impl<'a> Trip<'a> {
     pub(crate) fn report(&self, kind: TransportErrorKind, stage: Stage, fate: FrameFate) -> TransportError {
         let now = Instant::now();
         let connection = self.connection.as_ref();
-        let heard =
-            connection.filter(|_| stage == Stage::AwaitingResponse).and_then(|on| on.link.pulse.last_heard());
+        let awaiting = connection.filter(|_| stage == Stage::AwaitingResponse);
+        let heard = awaiting.and_then(|on| on.link.pulse.last_heard());
         let late_by = self.terms.deadline.at().map(|at| now.saturating_duration_since(at));
-        let expired = matches!(kind, TransportErrorKind::DeadlineExpired);
+        let unpolled = awaiting.map_or(Duration::ZERO, |on| on.link.pulse.unpolled(now));
+        let stall = late_by
+            .filter(|_| matches!(kind, TransportErrorKind::DeadlineExpired))
+            .map(|by| by.max(unpolled));
         let certainty = kind.certainty(stage, fate);
         let unknown = self.record.as_ref().filter(|_| certainty == Certainty::Unknown);
         let awaited = unknown.filter(|record| !matches!(record.late(), Late::Gone));
@@ -127,11 +130,11 @@ impl<'a> Trip<'a> {
                 .clock
                 .spent(Stage::AwaitingResponse)
                 .and_then(|all| all.checked_sub(self.waited_before)),
-            client_stalled: late_by.filter(|late_by| expired && *late_by >= MIN_STALL),
+            client_stalled: stall.filter(|stall| *stall >= MIN_STALL),
             late: awaited.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })
     }
 }
 
-/// A deadline noticed so much too late is our own process's doing.
+/// A deadline noticed, or a reader unpolled, so much too late is our own process's doing.
 const MIN_STALL: Duration = Duration::from_millis(50);

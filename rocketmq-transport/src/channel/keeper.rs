@@ -67,7 +67,7 @@ fn watch(connection: &Connection, channel: &Shared, now: Instant, due: &mut Earl
         } else if found_empty < judge_at {
             // A process of ours that stalled is not the peer's silence: first the reader has to have found the
             // socket empty. It calls when it has.
-            link.pulse.look.notify_one();
+            link.pulse.ask_to_look(now);
         } else {
             if let Some(judged_at) = link.table.take_due(found_empty) {
                 // However late we come to ask: what counts is what had been heard when the peer was due.
