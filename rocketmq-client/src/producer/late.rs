@@ -141,14 +141,7 @@ fn settle(attempt: &Attempt) -> Pin<Box<dyn Future<Output = LateOutcome> + Send>
 async fn read(answer: &LateAnswer, queue: MessageQueue) -> LateOutcome {
     let Some(response) = answer.wait().await else { return LateOutcome::NotSettled };
     match sending::read(&response) {
-        Ok((status, stored)) => {
-            let place = MessagePlace {
-                queue: queue.with_id(stored.queue_id),
-                queue_offset: stored.queue_offset,
-                offset_message_id: stored.offset_message_id,
-            };
-            LateOutcome::Stored { status, place }
-        }
+        Ok((status, stored)) => LateOutcome::Stored { status, place: MessagePlace::new(queue, stored) },
         Err(Failure { kind: SendErrorKind::Answer { code, remark }, certainty: Certainty::Refused }) => {
             LateOutcome::Refused { broker: queue.broker().into(), code, remark }
         }

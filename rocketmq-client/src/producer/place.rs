@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::queue::MessageQueue;
+use crate::{protocol::send::SendResponse, queue::MessageQueue};
 
 /// Where a broker has stored a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,15 @@ pub struct MessagePlace {
 }
 
 impl MessagePlace {
+    /// Where `stored` says that the message is which was meant for `queue`.
+    pub(crate) fn new(queue: MessageQueue, stored: SendResponse) -> Self {
+        Self {
+            queue: queue.with_id(stored.queue_id),
+            queue_offset: stored.queue_offset,
+            offset_message_id: stored.offset_message_id,
+        }
+    }
+
     /// The name of the broker that has it.
     #[must_use]
     pub fn broker(&self) -> &str {

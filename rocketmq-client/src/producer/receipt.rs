@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rocketmq_transport::{CloseReport, StageClock};
 
+use super::place::MessagePlace;
 use crate::{attempt::Attempt, protocol::send::SendStatus, queue::MessageQueue};
 
 /// A message that a broker has stored.
@@ -11,9 +12,7 @@ use crate::{attempt::Attempt, protocol::send::SendStatus, queue::MessageQueue};
 pub struct SendReceipt {
     pub(crate) status: SendStatus,
     pub(crate) message_id: String,
-    pub(crate) offset_message_id: String,
-    pub(crate) queue: MessageQueue,
-    pub(crate) queue_offset: i64,
+    pub(crate) place: MessagePlace,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
@@ -32,28 +31,34 @@ impl SendReceipt {
         &self.message_id
     }
 
+    /// Where it is stored.
+    #[must_use]
+    pub const fn place(&self) -> &MessagePlace {
+        &self.place
+    }
+
     /// The id that the broker gave it, which says where it is in the broker's store.
     #[must_use]
     pub fn offset_message_id(&self) -> &str {
-        &self.offset_message_id
+        self.place.offset_message_id()
     }
 
     /// The name of the broker that has it.
     #[must_use]
     pub fn broker(&self) -> &str {
-        self.queue.broker()
+        self.place.broker()
     }
 
     /// The queue it is in, as the broker says.
     #[must_use]
     pub const fn queue(&self) -> &MessageQueue {
-        &self.queue
+        self.place.queue()
     }
 
     /// Its place in the queue.
     #[must_use]
     pub const fn queue_offset(&self) -> i64 {
-        self.queue_offset
+        self.place.queue_offset()
     }
 
     /// The attempts in order, failed ones included; the last one stored the message. Of more than sixteen the

@@ -10,7 +10,7 @@ use rocketmq_transport::{
 use crate::{
     attempt::{Attempt, Failure},
     error::SendErrorKind,
-    producer::{OnewayReceipt, SendReceipt},
+    producer::{MessagePlace, OnewayReceipt, SendReceipt},
     protocol::send::{SendResponse, SendStatus},
     queue::MessageQueue,
     retry::{self, Answer, Decision, Duplicates},
@@ -82,9 +82,7 @@ impl Delivery for Acknowledged {
         SendReceipt {
             status,
             message_id: sent.message_id,
-            offset_message_id: response.offset_message_id,
-            queue: sent.queue.with_id(response.queue_id),
-            queue_offset: response.queue_offset,
+            place: MessagePlace::new(sent.queue, response),
             attempts: sent.attempts,
             clock: sent.clock,
             budget: sent.budget,
