@@ -3,7 +3,9 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use rocketmq_transport::{FailureLine, Fold, Peer, Stage, Storm, Transport, TransportError, Verdict};
+use rocketmq_transport::{
+    Certainty, FailureLine, Fold, Peer, Stage, Storm, Transport, TransportError, Verdict,
+};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -13,8 +15,8 @@ use crate::{
     tasks::Tasks,
 };
 
-/// Logs the failed requests of one client: the first few of a second, peer and stage with a line each, the rest with
-/// one line that has their count and the last of them as a sample.
+/// Logs the failed requests of one client: the first few of a second and [`Key`] with a line each, the rest with one
+/// line that has their count and the last of them as a sample.
 ///
 /// That line comes when the second is over, or with [`flush`](Self::flush), or with the drop of the last handle. Cheap to
 /// clone.
@@ -28,8 +30,9 @@ struct Shared {
     tasks: Tasks,
 }
 
-/// Where a request failed: at which peer, if it came to that, and in which stage.
-type Key = (Option<Peer>, Stage);
+/// At which peer a request failed, if it came to that, in which stage, with what certainty and of what kind: the line
+/// that stands for many has to be true of each.
+type Key = (Option<Peer>, Stage, Certainty, &'static str);
 
 /// A request that failed.
 #[derive(Debug)]
@@ -48,12 +51,14 @@ impl FailureLines {
     /// Logs a send that failed.
     pub(crate) fn send(&self, error: &SendError) {
         let peer = error.attempts().last().map(|attempt| attempt.peer().clone());
-        self.note((peer, error.stage()), Failed::Send(error.clone()));
+        let key = (peer, error.stage(), error.certainty(), error.code_id());
+        self.note(key, Failed::Send(error.clone()));
     }
 
     /// Logs a request of the client's own that failed.
     pub(crate) fn request(&self, error: &TransportError) {
-        self.note((Some(error.peer().clone()), error.stage()), Failed::Request(error.clone()));
+        let key = (Some(error.peer().clone()), error.stage(), error.certainty(), error.code_id());
+        self.note(key, Failed::Request(error.clone()));
     }
 
     /// Writes the lines of what is folded so far.

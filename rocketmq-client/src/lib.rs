@@ -45,7 +45,7 @@
 //! # Logs
 //!
 //! Each send that fails leaves one `warn` line with the target `rocketmq::request`, and many that fail in the same second,
-//! at the same peer and in the same stage leave three, and one for all the others with their count and the last of them as a
+//! at the same peer and in the same way leave three, and one for all the others with their count and the last of them as a
 //! sample. Bodies, properties, keys and secrets are in no log, no error and no `Debug` text.
 
 mod attempt;

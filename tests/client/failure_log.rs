@@ -156,6 +156,25 @@ async fn failures_are_folded_by_peer_and_stage_and_a_quiet_second_lets_lines_pas
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_line_that_stands_for_many_is_true_of_each() {
+    let network = Network::default();
+    network.name_server(ONE_BROKER);
+    let refused = |nth: usize| nth.is_multiple_of(2);
+    network.peer("a:1", move |_, nth| if refused(nth) { answer(13, "illegal") } else { answer(1, "failed") });
+    let producer = network.producer().attempts(1).build().unwrap();
+    let lines = lines_of(async {
+        fail(&producer, 20).await;
+        sleep(2_000 * MS).await;
+    })
+    .await;
+    for certainty in ["Refused", "Unknown"] {
+        let of_it: Vec<_> =
+            lines.iter().filter(|line| line.fields["certainty"] == certainty).cloned().collect();
+        assert_eq!(counts(&of_it), [1, 1, 1, 7], "{certainty}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_folded_is_written_by_the_shutdown_and_by_the_drop_of_the_producer() {
     let network = Network::default();
     network.name_server(ONE_BROKER);
