@@ -1,6 +1,6 @@
 //! Every interleaving of the budget's users, within a bound on pre-emptions.
 
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Poll};
 
 use loom::{
     sync::atomic::{AtomicBool, Ordering::SeqCst},
@@ -8,6 +8,7 @@ use loom::{
 };
 
 use super::*;
+use crate::sync::model::{block_on, check};
 
 #[test]
 fn two_threads_never_hold_more_than_the_limit_and_end_whole() {
@@ -120,34 +121,12 @@ fn two_waiters_at_two_leaves_are_both_served_while_a_newcomer_comes_and_goes() {
     });
 }
 
-fn check(model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(model);
-}
-
-/// Waits as a task would: it is polled again only when it was woken. A lost wake-up is a deadlock here.
 fn wait(acquire: &mut Acquire<'_>) -> Permit {
-    let wake = std::sync::Arc::new(Unpark(thread::current()));
-    let waker = std::sync::Arc::clone(&wake).into();
-    loop {
-        match acquire.poll_acquire(&Context::from_waker(&waker), now()) {
-            Poll::Ready(result) => return result.expect("no deadline, no large ask"),
-            Poll::Pending => thread::park(),
-        }
-    }
+    block_on(|cx| acquire.poll_acquire(cx, now())).expect("no deadline, no large ask")
 }
 
 fn poll_once(acquire: &mut Acquire<'_>) -> Poll<Result<Permit, AcquireError>> {
     acquire.poll_acquire(&Context::from_waker(Waker::noop()), now())
-}
-
-struct Unpark(thread::Thread);
-
-impl Wake for Unpark {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.unpark();
-    }
 }
 
 /// No deadline ends in these models, so any instant will do.
