@@ -59,20 +59,12 @@ impl Link {
     /// A deadline, a start-by instant or the drop of a caller.
     pub(crate) fn end(&self, record: &Arc<RequestRecord>, end: End, now: Instant) {
         match record.end(end, now) {
-            Ending::Withdrawn => {
-                self.lanes.unlink(record);
-                self.unlink(record, Exit::Failed);
-            }
+            Ending::Withdrawn => self.discard(record),
             Ending::Removed => self.unlink(record, Exit::Failed),
             Ending::Buried { written } => {
                 self.bury(record, written, now);
                 if end == End::Deadline && written.is_some() {
-                    // If the reader does not get to it, the next response that is missed is not the peer's doing alone.
-                    self.pulse.ask_to_look(now);
-                }
-                if end == End::Deadline && written.is_some() && self.config.retire == RetirePolicy::OnTimeout
-                {
-                    self.retire(RetireReason::Timeout, now);
+                    self.note_response_timeout(now);
                 }
             }
             Ending::Noted | Ending::Nothing => {}
@@ -88,10 +80,7 @@ impl Link {
     ) {
         match settled {
             Settled::Queued | Settled::Started => {}
-            Settled::Withdrawn => {
-                self.lanes.unlink(record);
-                self.unlink(record, Exit::Failed);
-            }
+            Settled::Withdrawn => self.discard(record),
             Settled::Finished => self.unlink(record, Exit::Answered),
             Settled::Removed => self.unlink(record, Exit::Failed),
             Settled::Buried { written } => self.bury(record, written, now),
@@ -103,7 +92,7 @@ impl Link {
         }
     }
 
-    /// A request that must not start any more was found in the lane.
+    /// A request was withdrawn: out of lane and table with it.
     pub(crate) fn discard(&self, record: &Arc<RequestRecord>) {
         self.lanes.unlink(record);
         self.unlink(record, Exit::Failed);
@@ -188,6 +177,14 @@ impl Link {
         // The keeper has to be told of the first tombstone: the others it finds when that one's window ends.
         if burial.vacancy == Vacancy::Drained || burial.judged_earlier || burial.tombstones == 1 {
             self.attention.call();
+        }
+    }
+
+    fn note_response_timeout(&self, now: Instant) {
+        // If the reader does not get to it, the next response that is missed is not the peer's doing alone.
+        self.pulse.ask_to_look(now);
+        if self.config.retire == RetirePolicy::OnTimeout {
+            self.retire(RetireReason::Timeout, now);
         }
     }
 
