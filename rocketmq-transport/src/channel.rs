@@ -269,6 +269,10 @@ impl Shared {
             let result = match found {
                 Found::Live(connection) => return Ok(connection),
                 Found::Dialing(result) => result,
+                Found::ToDial(dial, result) => {
+                    dial.start();
+                    result
+                }
                 Found::BackingOff { remaining, source } => {
                     return Err(trip.fail(TransportErrorKind::BackingOff { remaining, source }));
                 }

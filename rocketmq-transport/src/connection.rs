@@ -86,8 +86,13 @@ pub(crate) enum Rejected {
 }
 
 impl Connection {
-    /// Takes over `stream`, with a reader, a writer, and a task that closes them in order.
-    pub(crate) fn open(stream: Stream, link: Link, peer: &Peer) -> Arc<Self> {
+    /// Takes over `stream`. The task that is to be started runs a reader and a writer and closes them in order;
+    /// dropped before its end, and also if it never runs, it ends what is pending.
+    pub(crate) fn open(
+        stream: Stream,
+        link: Link,
+        peer: &Peer,
+    ) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let link = Arc::new(link);
         let (remote, acceptance) = (stream.remote, stream.acceptance);
         let (read, write) = stream.into_halves();
@@ -103,8 +108,8 @@ impl Connection {
             ended: CancellationToken::new(),
             cut: CancellationToken::new(),
         });
-        tokio::spawn(drive(Arc::clone(&connection), reader, writer).instrument(span));
-        connection
+        let task = drive(Arc::clone(&connection), reader, writer).instrument(span);
+        (connection, task)
     }
 
     /// Registers a request and queues its frame; what becomes of it is in the record.

@@ -1,4 +1,7 @@
 //! The way to a live connection: one dial at a time, and a pause after a failure.
+//!
+//! Tasks are started outside the lock: a runtime that is shutting down drops them on the spot, and what they drop
+//! takes the lock.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -9,9 +12,9 @@ use std::{
 
 use tokio::{
     sync::watch,
-    task::AbortHandle,
     time::{Instant, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use crate::{
@@ -38,7 +41,7 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Dial {
     result: watch::Receiver<DialResult>,
-    task: AbortHandle,
+    stop: CancellationToken,
 }
 
 /// `None` while the dial is in flight.
@@ -49,6 +52,8 @@ pub(super) enum Found {
     Live(Arc<Connection>),
     /// A dial in flight, to be waited for.
     Dialing(watch::Receiver<DialResult>),
+    /// A dial to be started, and then waited for.
+    ToDial(NewDial, watch::Receiver<DialResult>),
     BackingOff {
         remaining: Duration,
         source: Arc<io::Error>,
@@ -57,7 +62,7 @@ pub(super) enum Found {
 }
 
 impl Connections {
-    /// The live connection, or the one dial in flight, started now if there is none.
+    /// The live connection, or the one dial in flight; if there is none, the caller starts it.
     pub(super) fn find(&mut self, channel: &Arc<Shared>, now: Instant) -> Found {
         if channel.closed.is_cancelled() {
             return Found::Closed;
@@ -80,16 +85,16 @@ impl Connections {
             return Found::BackingOff { remaining, source };
         }
         let (sender, result) = watch::channel(None);
+        let stop = CancellationToken::new();
+        self.dial = Some(Dial { result: result.clone(), stop: stop.clone() });
         let guard = DialGuard { channel: Arc::downgrade(channel), result: sender };
-        let task = tokio::spawn(dial(guard)).abort_handle();
-        self.dial = Some(Dial { result: result.clone(), task });
-        Found::Dialing(result)
+        Found::ToDial(NewDial { guard, stop }, result)
     }
 
     /// Ends the dial in flight.
     pub(super) fn end_dial(&mut self) {
         if let Some(dial) = self.dial.take() {
-            dial.task.abort();
+            dial.stop.cancel();
         }
     }
 
@@ -121,6 +126,20 @@ pub(super) async fn dialed(mut result: watch::Receiver<DialResult>) -> Result<()
     }
 }
 
+/// A dial whose place is taken and whose task is not started yet.
+pub(super) struct NewDial {
+    guard: DialGuard,
+    stop: CancellationToken,
+}
+
+impl NewDial {
+    /// Starts its task, which goes on whoever waits for it.
+    pub(super) fn start(self) {
+        let Self { guard, stop } = self;
+        tokio::spawn(async move { stop.run_until_cancelled(dial(guard)).await });
+    }
+}
+
 /// Dials under its own limit, whoever waits for it, and makes the result the channel's current connection.
 async fn dial(guard: DialGuard) {
     let Some(channel) = guard.channel.upgrade() else { return };
@@ -138,7 +157,7 @@ async fn dial(guard: DialGuard) {
     guard.finish(dialed);
 }
 
-/// Frees the dial's place and tells its waiters, also when the dial panics or is aborted.
+/// Frees the dial's place and tells its waiters, also when the dial panics, is stopped or never runs.
 struct DialGuard {
     channel: Weak<Shared>,
     result: watch::Sender<DialResult>,
@@ -157,7 +176,7 @@ impl DialGuard {
 impl Drop for DialGuard {
     fn drop(&mut self) {
         if self.result.borrow().is_none() {
-            self.finish(Err(io::Error::other("the dial panicked or was aborted")));
+            self.finish(Err(io::Error::other("the dial panicked or was stopped")));
         }
     }
 }
@@ -167,15 +186,14 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
     let now = Instant::now();
     let mut connections = channel.connections.lock();
     connections.dial = None;
-    let result = match dialed {
+    let opened = match dialed {
         Ok(stream) if !channel.closed.is_cancelled() => {
             let (config, pending) = (Arc::clone(&channel.config), Arc::clone(&channel.pending));
             let link = Link::new(config, pending, Arc::clone(&channel.attention), now);
-            let connection = Connection::open(stream, link, &channel.peer);
+            let (connection, task) = Connection::open(stream, link, &channel.peer);
             connections.current = Some(Arc::clone(&connection));
             connections.open.push(connection);
-            channel.start_keeper();
-            Ok(())
+            Ok(task)
         }
         Ok(_) => Err(Arc::new(io::Error::other("the transport was closed"))),
         Err(error) => {
@@ -186,6 +204,10 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
         }
     };
     drop(connections);
+    let result = opened.map(|task| {
+        tokio::spawn(task);
+        channel.start_keeper();
+    });
     channel.attention.call();
     result
 }

@@ -21,8 +21,19 @@ use crate::{
 /// Runs reader and writer until one of them ends or the connection is to stop, and then closes in order: the
 /// cause is recorded, new work refused, the writer stopped and its count final, what the socket holds read, and
 /// only then the waiters ended.
-pub(super) async fn drive(connection: Arc<Connection>, reader: Reader, writer: Writer) {
-    let mut guard = EndGuard { connection: &connection, cause: CloseCause::Aborted };
+///
+/// The guard is there before the first poll, which may never come.
+pub(super) fn drive(
+    connection: Arc<Connection>,
+    reader: Reader,
+    writer: Writer,
+) -> impl Future<Output = ()> + Send {
+    let guard = EndGuard { connection, cause: CloseCause::Aborted };
+    async move { run(guard, reader, writer).await }
+}
+
+async fn run(mut guard: EndGuard, reader: Reader, writer: Writer) {
+    let connection = Arc::clone(&guard.connection);
     let link = &connection.link;
     let stop_reader = CancellationToken::new();
     let mut reader = tokio::spawn(reader.run(stop_reader.clone()).in_current_span());
@@ -89,14 +100,14 @@ async fn shut_down(half: Option<WriteHalf>, until: Option<Instant>) -> Option<Wr
 }
 
 /// Ends what is pending, whatever ends the task that drives the connection.
-struct EndGuard<'a> {
-    connection: &'a Connection,
+struct EndGuard {
+    connection: Arc<Connection>,
     cause: CloseCause,
 }
 
-impl Drop for EndGuard<'_> {
+impl Drop for EndGuard {
     fn drop(&mut self) {
-        let (connection, at) = (self.connection, Instant::now());
+        let (connection, at) = (&self.connection, Instant::now());
         let _ = connection.closing.set(Closing { cause: self.cause.clone(), at });
         connection.link.close(&self.cause, at);
         connection.ended.cancel();

@@ -15,6 +15,7 @@ mod late;
 mod logged;
 mod queued;
 mod retiring;
+mod runtime_end;
 mod sockets;
 mod support;
 mod torn;
