@@ -1,6 +1,11 @@
 //! A remote address we talk to.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
+    str::FromStr,
+    sync::Arc,
+};
 
 /// A remote address as it was configured: `host:port`, the host a name, an IPv4 address or an IPv6 address
 /// in brackets. Cheap to clone.
@@ -15,13 +20,21 @@ use std::{fmt, str::FromStr, sync::Arc};
 /// assert!("broker-a.example".parse::<Peer>().is_err());
 /// # Ok::<(), rocketmq_transport::PeerError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Peer {
     text: Arc<str>,
     port: u16,
+    /// The hash of the text: each call looks its peer up, so it is taken once.
+    hash: u64,
 }
 
 impl Peer {
+    fn new(text: Arc<str>, port: u16) -> Self {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self { text, port, hash: hasher.finish() }
+    }
+
     /// The host without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
@@ -39,6 +52,32 @@ impl Peer {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+}
+
+impl Hash for Peer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Takes the hash that a peer has as the hash of the map.
+pub(crate) type PeerHash = BuildHasherDefault<PeerHasher>;
+
+#[derive(Default)]
+pub(crate) struct PeerHasher(u64);
+
+impl Hasher for PeerHasher {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a peer hashes as one number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -64,7 +103,7 @@ impl FromStr for Peer {
             return Err(fail("the port is not a number"));
         }
         match port.parse() {
-            Ok(port) if port > 0 => Ok(Self { text: text.into(), port }),
+            Ok(port) if port > 0 => Ok(Self::new(text.into(), port)),
             _ => Err(fail("the port is not between 1 and 65535")),
         }
     }
@@ -72,7 +111,7 @@ impl FromStr for Peer {
 
 impl From<std::net::SocketAddr> for Peer {
     fn from(address: std::net::SocketAddr) -> Self {
-        Self { text: address.to_string().into(), port: address.port() }
+        Self::new(address.to_string().into(), address.port())
     }
 }
 

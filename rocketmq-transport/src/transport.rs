@@ -12,6 +12,7 @@ use crate::{
     Usage,
     budget::BudgetTree,
     channel::{Channel, Fittings},
+    peer::PeerHash,
     pending::{PendingRequestTable, Tally},
     request::Kind,
     trip::Trip,
@@ -143,7 +144,7 @@ pub struct Transport {
 struct Shared {
     fittings: Fittings,
     budget: BudgetTree,
-    channels: DashMap<Peer, Arc<Channel>>,
+    channels: DashMap<Peer, Arc<Channel>, PeerHash>,
 }
 
 impl Transport {
@@ -361,6 +362,6 @@ impl TransportBuilder {
             pending: Arc::new(PendingRequestTable::new()),
             closed: CancellationToken::new(),
         };
-        Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: DashMap::new() }) })
+        Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: DashMap::default() }) })
     }
 }
