@@ -120,12 +120,12 @@ impl Ledger {
 
     pub(super) fn give_back(&mut self, seat: Seat, ask: Ask, deferred: &mut Deferred) {
         self.each_gauge(seat, |gauge| gauge.give_back(ask));
-        let Seat::Leaf(Leaf { peer, .. }) = seat else { return self.wake_next(deferred) };
-        for class in self.peers.at(peer).order {
-            self.enlist(Leaf { peer, class }, deferred);
+        if !self.waiters.is_empty() {
+            self.offer_room(seat, deferred);
         }
-        self.wake_next(deferred);
-        self.forget_if_idle(peer);
+        if let Seat::Leaf(Leaf { peer, .. }) = seat {
+            self.forget_if_idle(peer);
+        }
     }
 
     /// Puts a waiter at the end of its leaf's queue; the caller polls it under the same lock.
@@ -185,6 +185,16 @@ impl Ledger {
     #[cfg(test)]
     pub(super) const fn waiter_count(&self) -> usize {
         self.waiters.len()
+    }
+
+    /// There is more room at `seat`: whoever waits for it may be woken.
+    fn offer_room(&mut self, seat: Seat, deferred: &mut Deferred) {
+        if let Seat::Leaf(Leaf { peer, .. }) = seat {
+            for class in self.peers.at(peer).order {
+                self.enlist(Leaf { peer, class }, deferred);
+            }
+        }
+        self.wake_next(deferred);
     }
 
     /// Sees to it that a wake-up which the front of `leaf` may have held is not lost with it.

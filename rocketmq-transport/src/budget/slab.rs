@@ -36,6 +36,10 @@ impl<T> Slab<T> {
         self.slots[index].as_mut().expect(HELD)
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
+    }
+
     #[cfg(test)]
     pub(super) const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
