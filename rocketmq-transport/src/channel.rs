@@ -97,17 +97,18 @@ impl Channel {
         let mut claim = self.shared.admit(trip, request).await?;
         let mut signature = None;
         loop {
-            trip.enter(Stage::Connect, Instant::now())?;
+            trip.enter(Stage::Connect)?;
             let connection = self.shared.connect(trip).await?;
-            trip.enter(Stage::Signing, Instant::now())?;
-            let connection = &*trip.connection.insert(connection).clone();
+            trip.enter(Stage::Signing)?;
+            trip.connection = Some(connection);
             if signature.is_none() {
                 signature = Some(self.shared.sign(trip, request).await?);
             }
-            trip.enter(Stage::BeforeWrite, Instant::now())?;
+            trip.enter(Stage::BeforeWrite)?;
+            let connection = trip.connection.as_ref().expect("it was found above");
             let signed =
                 Signed { request, signature: signature.as_deref().unwrap_or_default(), terms: trip.terms };
-            match connection.submit(signed, claim, trip.clock, Instant::now()) {
+            match connection.submit(signed, claim, trip.clock, trip.now) {
                 Ok(record) => {
                     let (outcome, clock) = connection.outcome(trip.record.insert(record)).await;
                     trip.clock = clock;
@@ -222,8 +223,7 @@ impl Drop for Channel {
 impl Shared {
     /// Asks all levels of the budget for the request and for the bytes it will retain.
     async fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Claim, TransportError> {
-        let now = Instant::now();
-        trip.check(now)?;
+        trip.check()?;
         if self.closed.is_cancelled() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }
@@ -231,7 +231,7 @@ impl Shared {
         let ask = Ask { requests: 1, bytes: frame + OVERHEAD };
         trip.terms.bytes = ask.bytes;
         let class = trip.terms.class;
-        let admitted = match (self.budget.try_acquire(class, ask, now), trip.admission) {
+        let admitted = match (self.budget.try_acquire(class, ask, trip.now), trip.admission) {
             (Err(Refused::Saturated(_)), Admission::Wait) => {
                 let limit = trip.terms.deadline.capped_by(trip.terms.start_by);
                 let mut acquire = self.budget.acquire(class, ask, limit);
@@ -265,7 +265,7 @@ impl Shared {
     /// The live connection, or the end of the one dial in flight.
     async fn connect(self: &Arc<Self>, trip: &mut Trip<'_>) -> Result<Arc<Connection>, TransportError> {
         loop {
-            let found = self.connections.lock().find(self, Instant::now());
+            let found = self.connections.lock().find(self, trip.now);
             let result = match found {
                 Found::Live(connection) => return Ok(connection),
                 Found::Dialing(result) => result,

@@ -197,12 +197,14 @@ impl StageClock {
     }
 
     fn mark(&mut self, slot: u8, now: Instant) {
-        let passed = now.saturating_duration_since(self.since);
-        let spent = &mut self.spent[self.current as usize];
-        *spent = spent.saturating_add(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX));
+        if now > self.since {
+            let passed = now - self.since;
+            let spent = &mut self.spent[self.current as usize];
+            *spent = spent.saturating_add(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX));
+            self.since = now;
+        }
         self.current = slot;
         self.entered |= 1 << slot;
-        self.since = self.since.max(now);
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Trip<'a> {
     pub(crate) terms: Terms,
     pub(crate) clock: StageClock,
     pub(crate) admission: Admission,
+    /// When the clock was read last: at the start, and after each wait. What takes no wait takes no reading.
+    pub(crate) now: Instant,
     /// The connection it is on, from signing on.
     pub(crate) connection: Option<Arc<Connection>>,
     /// Its record there.
@@ -44,20 +46,20 @@ impl<'a> Trip<'a> {
         let terms = Terms { code, bytes: 0, class, kind, deadline, start_by, suspend };
         let waited_before = clock.spent(Stage::AwaitingResponse).unwrap_or_default();
         let stage = Stage::Admission;
-        Self { peer, terms, clock, admission, connection: None, record: None, stage, waited_before }
+        Self { peer, terms, clock, admission, now, connection: None, record: None, stage, waited_before }
     }
 
     /// The next stage begins, unless the request must not go on.
-    pub(crate) fn enter(&mut self, stage: Stage, now: Instant) -> Result<(), TransportError> {
-        self.check(now)?;
-        self.clock.enter(stage, now);
+    pub(crate) fn enter(&mut self, stage: Stage) -> Result<(), TransportError> {
+        self.check()?;
+        self.clock.enter(stage, self.now);
         self.stage = stage;
         Ok(())
     }
 
     /// Fails where the request must not start any more.
-    pub(crate) fn check(&mut self, now: Instant) -> Result<(), TransportError> {
-        self.terms.late_start(now).map_or(Ok(()), |kind| Err(self.fail(kind)))
+    pub(crate) fn check(&mut self) -> Result<(), TransportError> {
+        if self.terms.may_start(self.now) { Ok(()) } else { Err(self.expired(self.now)) }
     }
 
     /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
@@ -81,7 +83,10 @@ impl<'a> Trip<'a> {
         let mut expired = pin!(sleep_until(limit.unwrap_or_else(Instant::now)));
         tokio::select! {
             biased;
-            output = future => Ok(output),
+            output = future => {
+                self.now = Instant::now();
+                Ok(output)
+            }
             () = closed.cancelled() => Err(self.fail(TransportErrorKind::Closed)),
             () = &mut expired, if limit.is_some() => Err(self.expired(Instant::now())),
         }
@@ -93,6 +98,7 @@ impl<'a> Trip<'a> {
     }
 
     /// The request ends here and now.
+    #[cold]
     pub(crate) fn fail(&mut self, kind: TransportErrorKind) -> TransportError {
         self.clock.stop(Instant::now());
         self.report(kind, self.stage, FrameFate::MayBeWhole)

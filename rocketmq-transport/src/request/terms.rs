@@ -60,6 +60,11 @@ impl Terms {
         Some(silent.max(self.deadline.at()?))
     }
 
+    /// Whether a request that has not started at `now` still may.
+    pub(crate) fn may_start(&self, now: Instant) -> bool {
+        !self.deadline.is_expired(now) && self.start_by.is_none_or(|start_by| now < start_by)
+    }
+
     /// Why a request that has not started at `now` never will, if so.
     pub(crate) fn late_start(&self, now: Instant) -> Option<TransportErrorKind> {
         if self.deadline.is_expired(now) {
