@@ -102,7 +102,7 @@ impl Link {
     pub(crate) fn deliver(&self, response: Command, now: Instant) {
         self.pulse.mark_response(now);
         let opaque = response.opaque().0;
-        match self.pending.complete(self.owner(), response, now) {
+        match self.table.complete(response, now) {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}
             Completion::Late { by } => {

@@ -89,7 +89,8 @@ struct Noted {
 /// What a transition leaves to be dropped and woken outside every lock. The permit goes first, so that whoever
 /// is woken finds it given back.
 #[derive(Debug, Default)]
-struct Leftover {
+#[must_use]
+pub(crate) struct Leftover {
     permit: Option<Permit>,
     frame: Option<Frame>,
     response: Option<Command>,
@@ -258,10 +259,10 @@ impl RequestRecord {
     }
 
     /// A response with this record's opaque was read on its generation.
-    pub(crate) fn respond(&self, response: Command, now: Instant) -> Delivery {
+    pub(crate) fn respond(&self, response: Command, now: Instant) -> (Delivery, Leftover) {
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
-        match &mut inner.state {
+        let delivery = match &mut inner.state {
             State::Writing { .. } | State::AwaitingResponse { .. } if self.terms.kind == Kind::Call => {
                 inner.answer(response, now, &mut leftover);
                 Delivery::Completed
@@ -285,7 +286,8 @@ impl RequestRecord {
                 leftover.response = Some(response);
                 Delivery::Unsolicited
             }
-        }
+        };
+        (delivery, leftover)
     }
 
     /// The generation ends. The writer has stopped, so no frame is offered, unless its poll panicked: that

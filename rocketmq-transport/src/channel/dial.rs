@@ -18,10 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use crate::{
-    CloseCause, RetireReason, TransportConfig,
-    connection::Connection,
-    link::Link,
-    pending::{Phase, Tally},
+    CloseCause, RetireReason, TransportConfig, connection::Connection, link::Link, pending::Tally,
     stream::Stream,
 };
 
@@ -71,7 +68,7 @@ impl Connections {
             if now.saturating_duration_since(current.link.pulse.last_used()) > channel.config.max_idle {
                 current.link.retire(RetireReason::Idle, now);
             }
-            if current.link.table.phase() == Phase::Accepting {
+            if current.link.table.is_accepting() {
                 return Found::Live(Arc::clone(current));
             }
             if let Some(current) = self.current.take() {

@@ -10,13 +10,23 @@ use tokio::time::Instant;
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
     request::{Delivery, RequestRecord},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// What one generation awaits, keyed by opaque, and whether it takes more.
 #[derive(Debug)]
 pub(crate) struct GenerationTable {
     owner: PendingRequestOwner,
+    first_opaque: i32,
+    /// How many opaques there are, and how many of them have been asked for. A number of its own is all that is
+    /// asked of the counter, hence `Relaxed`.
+    opaques: u64,
+    asked: AtomicU64,
+    /// Whether the phase is [`Phase::Accepting`]: a hint, kept under the lock and read without it, hence `Relaxed`.
+    accepting: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -29,10 +39,6 @@ struct Inner {
     buried: usize,
     /// The earliest instant at which the peer's silence is to be judged by a buried entry.
     judge_at: Option<Instant>,
-    next_opaque: i32,
-    /// How many opaques have been issued, and how many there are.
-    issued: u64,
-    opaques: u64,
     tally: Tally,
 }
 
@@ -127,12 +133,16 @@ impl GenerationTable {
             graves: VecDeque::new(),
             buried: 0,
             judge_at: None,
-            next_opaque: first_opaque,
-            issued: 0,
-            opaques,
             tally: Tally::default(),
         };
-        Self { owner, inner: Mutex::new(inner) }
+        Self {
+            owner,
+            first_opaque,
+            opaques,
+            asked: AtomicU64::new(0),
+            accepting: AtomicBool::new(true),
+            inner: Mutex::new(inner),
+        }
     }
 
     pub(crate) const fn owner(&self) -> PendingRequestOwner {
@@ -141,20 +151,19 @@ impl GenerationTable {
 
     /// The next opaque; `None` once they are used up.
     pub(crate) fn issue_opaque(&self) -> Option<Opaque> {
-        let mut inner = self.inner.lock();
-        if inner.issued == inner.opaques {
-            return None;
-        }
-        inner.issued += 1;
-        let opaque = inner.next_opaque;
-        inner.next_opaque = opaque.wrapping_add(1);
-        Some(Opaque(opaque))
+        let before = self.asked.fetch_add(1, Relaxed);
+        (before < self.opaques).then(|| Opaque(self.opaque(before)))
+    }
+
+    /// The opaque that is issued after `before` others.
+    const fn opaque(&self, before: u64) -> i32 {
+        self.first_opaque.wrapping_add((before as u32).cast_signed())
     }
 
     /// Enters `record`, in this order: not expired, owner accepting, key free.
     pub(crate) fn register(&self, record: &Arc<RequestRecord>, now: Instant) -> Result<(), Refused> {
         let mut inner = self.inner.lock();
-        if record.terms.late_start(now).is_some() {
+        if !record.terms.may_start(now) {
             return Err(Refused::Expired);
         }
         if inner.phase != Phase::Accepting {
@@ -172,29 +181,32 @@ impl GenerationTable {
     /// Hands `response` to the request of this generation that has its opaque.
     pub(crate) fn complete(&self, response: Command, now: Instant) -> Completion {
         let opaque = response.opaque().0;
-        let record = self.inner.lock().entries.get(&opaque).map(|entry| Arc::clone(&entry.record));
-        let delivery = match &record {
-            Some(record) => record.respond(response, now),
-            None => Delivery::Unsolicited,
+        let mut inner = self.inner.lock();
+        let Some(entry) = inner.entries.get(&opaque) else {
+            drop(inner);
+            return Completion::Unsolicited { ever_used: self.ever_used(opaque) };
         };
-        match (delivery, record) {
-            (Delivery::Completed, Some(record)) => {
-                let vacancy = self.unlink(&record, Exit::Answered);
-                Completion::Completed { vacancy }
+        let (delivery, leftover) = entry.record.respond(response, now);
+        let (removed, completion) = match delivery {
+            Delivery::Completed => {
+                let removed = inner.remove(opaque, Exit::Answered);
+                (removed, Completion::Completed { vacancy: inner.vacancy() })
             }
-            (Delivery::Late { by }, Some(record)) => {
-                self.unlink(&record, Exit::Failed);
-                Completion::Late { by }
-            }
-            (Delivery::Noted, _) => Completion::Completed { vacancy: Vacancy::None },
-            (_, record) => Completion::Unsolicited { ever_used: record.is_some() || self.ever_used(opaque) },
-        }
+            Delivery::Late { by } => (inner.remove(opaque, Exit::Failed), Completion::Late { by }),
+            Delivery::Noted => (None, Completion::Completed { vacancy: Vacancy::None }),
+            Delivery::Unsolicited => (None, Completion::Unsolicited { ever_used: true }),
+        };
+        drop(inner);
+        drop((leftover, removed));
+        completion
     }
 
     /// Takes `record` out, if it is still in.
     pub(crate) fn unlink(&self, record: &Arc<RequestRecord>, exit: Exit) -> Vacancy {
         let mut inner = self.inner.lock();
-        let removed = inner.remove(record, exit);
+        let opaque = record.opaque.0;
+        let holds = inner.entries.get(&opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record));
+        let removed = if holds { inner.remove(opaque, exit) } else { None };
         let vacancy = inner.vacancy();
         drop(inner);
         drop(removed);
@@ -307,6 +319,7 @@ impl GenerationTable {
         match inner.phase {
             Phase::Accepting => {
                 inner.phase = Phase::Draining(reason, now);
+                self.accepting.store(false, Relaxed);
                 return true;
             }
             Phase::Draining(_, since) if reason == RetireReason::Closed => {
@@ -317,6 +330,11 @@ impl GenerationTable {
         false
     }
 
+    /// Whether it takes more, as far as that is known without the lock; [`register`](Self::register) decides.
+    pub(crate) fn is_accepting(&self) -> bool {
+        self.accepting.load(Relaxed)
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.inner.lock().phase
     }
@@ -324,6 +342,7 @@ impl GenerationTable {
     /// Refuses everything from now on.
     pub(crate) fn close(&self) {
         self.inner.lock().phase = Phase::Closed;
+        self.accepting.store(false, Relaxed);
     }
 
     /// Takes out all records, for the one who ends them.
@@ -349,9 +368,9 @@ impl GenerationTable {
     }
 
     fn ever_used(&self, opaque: i32) -> bool {
-        let inner = self.inner.lock();
-        let back = u64::from(inner.next_opaque.wrapping_sub(opaque).cast_unsigned());
-        (1..=inner.issued).contains(&back) || (back == 0 && inner.issued > u64::from(u32::MAX))
+        let issued = self.asked.load(Relaxed).min(self.opaques);
+        let back = u64::from(self.opaque(issued).wrapping_sub(opaque).cast_unsigned());
+        (1..=issued).contains(&back) || (back == 0 && issued > u64::from(u32::MAX))
     }
 }
 
@@ -372,11 +391,7 @@ impl Inner {
         if drained { Vacancy::Drained } else { Vacancy::None }
     }
 
-    fn remove(&mut self, record: &Arc<RequestRecord>, exit: Exit) -> Option<Entry> {
-        let opaque = record.opaque.0;
-        if !self.entries.get(&opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record)) {
-            return None;
-        }
+    fn remove(&mut self, opaque: i32, exit: Exit) -> Option<Entry> {
         let entry = self.entries.remove(&opaque)?;
         match (entry.grave, exit) {
             (Grave::None, Exit::Answered) => self.tally.answered += 1,
