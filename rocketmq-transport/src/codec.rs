@@ -145,6 +145,11 @@ fn take(buffer: &mut BytesMut, len: usize) -> Bytes {
     frame
 }
 
+/// Whether the bytes are ASCII, as most headers are: it takes less to see that than that they are UTF-8.
+fn is_ascii(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte).is_ascii()
+}
+
 /// Bytes of the word that counts the rest of the frame.
 const LENGTH_LEN: usize = 4;
 /// Bytes before the header: the length word, the encoding's byte, and the header's length in 24 bits.

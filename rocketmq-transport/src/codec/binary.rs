@@ -11,6 +11,7 @@ mod tests;
 use super::{
     FrameError,
     encode::{EncodeError, Outgoing},
+    is_ascii,
     received::{Head, Span},
 };
 use crate::command::{Sink, decimal_len, write_decimal};
@@ -43,7 +44,7 @@ pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), En
 /// A negative length of the fields counts as no fields, as brokers have it. Bytes that are left over are an
 /// error: brokers take them for the start of the body, and nobody writes them on purpose.
 pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
-    let mut reader = Reader { rest: header };
+    let mut reader = Reader { rest: header, utf8: false };
     let code = i16::from_be_bytes(reader.array("code")?).into();
     reader.array::<LANGUAGE_LEN>("language")?;
     let version = i16::from_be_bytes(reader.array("version")?).into();
@@ -56,7 +57,8 @@ pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
     if !reader.rest.is_empty() {
         return Err(FrameError::LeftOver { left: reader.rest.len() });
     }
-    let mut entries = Reader { rest: fields };
+    // Names, values and short lengths are ASCII mostly, which is seen of all together.
+    let mut entries = Reader { rest: fields, utf8: is_ascii(fields) };
     while !entries.rest.is_empty() {
         entries.entry()?;
     }
@@ -76,12 +78,17 @@ pub(super) fn text(raw: &[u8]) -> &str {
     std::str::from_utf8(raw).expect("a header is read only if its texts are UTF-8")
 }
 
+/// The last value in the checked list of fields whose name is `name`.
+pub(super) fn find<'a>(fields: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    Entries::new(fields).filter(|(key, _)| *key == name.as_bytes()).last().map(|(_, value)| value)
+}
+
 /// The entries of a checked list of fields.
 pub(super) struct Entries<'a>(Reader<'a>);
 
 impl<'a> Entries<'a> {
     pub(super) fn new(fields: &'a [u8]) -> Self {
-        Self(Reader { rest: fields })
+        Self(Reader { rest: fields, utf8: true })
     }
 }
 
@@ -97,6 +104,8 @@ impl<'a> Iterator for Entries<'a> {
 /// What is left of a header.
 struct Reader<'a> {
     rest: &'a [u8],
+    /// Whether its texts are known to be UTF-8.
+    utf8: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -110,9 +119,10 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, part: &'static str, len: i64) -> Result<&'a [u8], FrameError> {
         let bytes = self.bytes(part, len)?;
-        match std::str::from_utf8(bytes) {
-            Ok(_) => Ok(bytes),
-            Err(_) => Err(FrameError::NotUtf8 { part }),
+        if self.utf8 || std::str::from_utf8(bytes).is_ok() {
+            Ok(bytes)
+        } else {
+            Err(FrameError::NotUtf8 { part })
         }
     }
 

@@ -48,16 +48,16 @@ pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
     let mut head = Head::default();
     let mut opaque = None;
     let mut members = cursor.object()?;
-    while let Some(name) = members.next(&mut cursor)? {
-        match &*spelled(name) {
-            b"code" => head.code = read_int(&mut cursor)?.unwrap_or(0),
-            b"extFields" => head.ext = read_ext(&mut cursor)?,
-            b"flag" => head.flag = read_int(&mut cursor)?.unwrap_or(0),
-            b"language" => head.language = read_scalar(&mut cursor)?,
-            b"opaque" => opaque = read_int(&mut cursor)?,
-            b"remark" => head.remark = read_scalar(&mut cursor)?,
-            b"version" => head.version = read_int(&mut cursor)?.unwrap_or(0),
-            _ => cursor.skip_value()?,
+    while members.has_next(&mut cursor)? {
+        match read_name(&mut cursor)? {
+            Some(Member::Code) => head.code = read_int(&mut cursor)?.unwrap_or(0),
+            Some(Member::ExtFields) => head.ext = read_ext(&mut cursor)?,
+            Some(Member::Flag) => head.flag = read_int(&mut cursor)?.unwrap_or(0),
+            Some(Member::Language) => head.language = read_scalar(&mut cursor)?,
+            Some(Member::Opaque) => opaque = read_int(&mut cursor)?,
+            Some(Member::Remark) => head.remark = read_scalar(&mut cursor)?,
+            Some(Member::Version) => head.version = read_int(&mut cursor)?.unwrap_or(0),
+            None => cursor.skip_value()?,
         }
     }
     cursor.end()?;
@@ -78,21 +78,52 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of the text of a checked key.
-fn spelled(raw: &[u8]) -> Cow<'_, [u8]> {
-    match raw {
-        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => inner.into(),
-        _ => text(raw).into_owned().into_bytes().into(),
+/// A member of the header that we know.
+#[derive(Clone, Copy)]
+enum Member {
+    Code,
+    ExtFields,
+    Flag,
+    Language,
+    Opaque,
+    Remark,
+    Version,
+}
+
+/// The name of a member, and which one it is where we know it.
+#[inline]
+fn read_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
+    for (spelled, member) in MEMBERS {
+        if cursor.pass(spelled) {
+            return Ok(member);
+        }
     }
+    let name = text(cursor.name()?);
+    let known = MEMBERS.iter().find(|(spelled, _)| spelled[1..spelled.len() - 2] == *name.as_bytes());
+    Ok(known.and_then(|&(_, member)| member))
+}
+
+/// The last value in a checked object of scalars whose name is `name`.
+pub(super) fn find<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut found = None;
+    for (key, value) in Entries::new(object) {
+        if is_text(key, name) {
+            found = Some(value);
+        }
+    }
+    found
 }
 
 /// Whether the text of `raw` is `expected`, without allocating unless `raw` has escapes.
-pub(super) fn is_text(raw: &[u8], expected: &str) -> bool {
+#[inline]
+fn is_text(raw: &[u8], expected: &str) -> bool {
     match raw {
-        [b'"', inner @ .., b'"'] if inner == expected.as_bytes() => !inner.contains(&b'\\'),
-        _ if raw.contains(&b'\\') => text(raw) == expected,
-        [b'"', ..] => false,
-        _ => raw == expected.as_bytes(),
+        // An escape is longer than what it stands for.
+        [b'"', inner @ .., b'"'] if inner.len() > expected.len() => {
+            inner.contains(&b'\\') && text(raw) == expected
+        }
+        [b'"', inner @ .., b'"'] => inner == expected.as_bytes() && !inner.contains(&b'\\'),
+        bare => bare == expected.as_bytes(),
     }
 }
 
@@ -114,10 +145,13 @@ impl<'a> Iterator for Entries<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     /// Ends at the first error, of which a checked object has none.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let name = self.members.as_mut()?.next(&mut self.cursor).ok()??;
-        let value = self.cursor.scalar().ok()?;
-        Some((name, value))
+        let Self { cursor, members } = self;
+        if !members.as_mut()?.has_next(cursor).ok()? {
+            return None;
+        }
+        Some((cursor.name().ok()?, cursor.scalar().ok()?))
     }
 }
 
@@ -163,7 +197,15 @@ impl Sink for Writer<'_> {
 }
 
 /// An integer of 32 bits; `None` for null.
+#[inline]
 fn read_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
+    match cursor.short_int() {
+        Some(value) => Ok(Some(value)),
+        None => read_any_int(cursor),
+    }
+}
+
+fn read_any_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
     let start = cursor.peek_at();
     match cursor.scalar()? {
         b"null" => Ok(None),
@@ -193,12 +235,24 @@ fn read_ext(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
         };
     }
     let mut members = cursor.object()?;
-    while members.next(cursor)?.is_some() {
+    while members.has_next(cursor)? {
+        cursor.name()?;
         cursor.scalar()?;
     }
     Ok(Span::new(start, cursor.position()))
 }
 
+/// The members as brokers write their names, which are seen at a glance. The last one repeats the frame's byte.
+const MEMBERS: [(&[u8], Option<Member>); 8] = [
+    (b"\"code\":", Some(Member::Code)),
+    (b"\"extFields\":", Some(Member::ExtFields)),
+    (b"\"flag\":", Some(Member::Flag)),
+    (b"\"language\":", Some(Member::Language)),
+    (b"\"opaque\":", Some(Member::Opaque)),
+    (b"\"remark\":", Some(Member::Remark)),
+    (b"\"version\":", Some(Member::Version)),
+    (b"\"serializeTypeCurrentRPC\":", None),
+];
 /// The shortest header: `{}`.
 pub(super) const MIN_LEN: usize = 2;
 /// An upper bound of the header without remark and fields: the members' names and the longest integers.

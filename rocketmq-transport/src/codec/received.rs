@@ -90,12 +90,11 @@ impl Command {
     /// empty.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        let mut found = None;
-        for (key, value) in self.raw_fields() {
-            if self.is_named(key, name) {
-                found = Some(value);
-            }
-        }
+        let fields = self.part(self.head.ext).unwrap_or_default();
+        let found = match self.encoding {
+            HeaderEncoding::Json => json::find(fields, name),
+            HeaderEncoding::Binary => binary::find(fields, name),
+        };
         found.map(|raw| self.text(raw)).filter(|value| !value.is_empty())
     }
 
@@ -172,13 +171,6 @@ impl Command {
         match self.encoding {
             HeaderEncoding::Json => json::text(raw),
             HeaderEncoding::Binary => binary::text(raw).into(),
-        }
-    }
-
-    fn is_named(&self, raw: &[u8], name: &str) -> bool {
-        match self.encoding {
-            HeaderEncoding::Json => json::is_text(raw, name),
-            HeaderEncoding::Binary => raw == name.as_bytes(),
         }
     }
 }

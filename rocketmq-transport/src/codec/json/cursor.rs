@@ -1,11 +1,13 @@
 //! A tokenizer for JSON and the dialect of the brokers' JSON library, in which an object may be keyed by bare
 //! numbers and by objects: `{0:"a"}`, `{{"queueId":0}:1}`.
 
-use super::text::plain_run;
-use crate::codec::error::JsonError;
+use crate::codec::{error::JsonError, is_ascii};
 
 /// A place in a text that is UTF-8. Everything it hands out is checked: numbers are JSON's, strings end and hold
 /// no control character and no unknown escape.
+///
+/// What each member of a header passes through is inlined by force: a call for each token, with its result
+/// written to memory, took longer than the token.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -15,6 +17,9 @@ impl<'a> Cursor<'a> {
     /// The start of a text that is still to be checked.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, JsonError> {
         let cursor = Self::of_checked(bytes);
+        if is_ascii(bytes) {
+            return Ok(cursor);
+        }
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(cursor),
             Err(error) => Err(cursor.error_at(error.valid_up_to(), "UTF-8")),
@@ -27,8 +32,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is not blank.
-    #[inline]
+    #[inline(always)]
     pub(super) fn peek(&mut self) -> Option<u8> {
+        match self.byte() {
+            Some(b' ' | b'\t' | b'\n' | b'\r') => self.peek_behind_blanks(),
+            byte => byte,
+        }
+    }
+
+    #[cold]
+    fn peek_behind_blanks(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
             self.at += 1;
         }
@@ -53,16 +66,35 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string, number, boolean or null, as it is in the text.
-    #[inline]
+    #[inline(always)]
     pub(super) fn scalar(&mut self) -> Result<&'a [u8], JsonError> {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.literal(b"true"),
-            Some(b'f') => self.literal(b"false"),
-            Some(b'n') => self.literal(b"null"),
-            _ => Err(self.error("a string, number, boolean or null")),
+            _ => self.word(),
         }
+    }
+
+    /// Passes over an integer from 0 of at most nine digits with a member or the end of the object behind it.
+    /// It stays where it is where there is anything else.
+    #[inline]
+    pub(super) fn short_int(&mut self) -> Option<i32> {
+        let start = self.peek_at();
+        let mut value = 0;
+        for (len, &byte) in self.bytes[start..].iter().enumerate().take(MAX_SHORT + 1) {
+            match byte {
+                // No digit follows a zero that is the first.
+                b'0'..=b'9' if len < MAX_SHORT && (len == 0 || value > 0) => {
+                    value = 10 * value + i32::from(byte - b'0');
+                }
+                b',' | b'}' if len > 0 => {
+                    self.at = start + len;
+                    return Some(value);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Passes over a value of any type.
@@ -87,7 +119,8 @@ impl<'a> Cursor<'a> {
 
     fn pass_object(&mut self, depth: usize, odd_key: &mut dyn FnMut(usize, usize)) -> Result<(), JsonError> {
         let mut members = self.object()?;
-        while let Some((start, end)) = members.next_span(self, depth)? {
+        while members.has_next(self)? {
+            let (start, end) = self.key(depth)?;
             if self.bytes[start] != b'"' {
                 odd_key(start, end);
             }
@@ -129,7 +162,7 @@ impl<'a> Cursor<'a> {
         self.error_at(self.at, expected)
     }
 
-    #[inline]
+    #[inline(always)]
     fn token(&mut self, byte: u8, expected: &'static str) -> Result<(), JsonError> {
         if self.peek() != Some(byte) {
             return Err(self.error(expected));
@@ -138,22 +171,47 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// A key, which may hold values `depth` deep.
-    #[inline]
-    fn key(&mut self, depth: usize) -> Result<(), JsonError> {
-        match self.peek() {
-            Some(b'"') => self.string().map(drop),
-            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
-            Some(b'{') if depth > 0 => self.value(depth - 1, &mut |_, _| ()),
-            _ => Err(self.error("a name")),
-        }
+    /// The name of a member, and its colon: a string, number or object as it is in the text.
+    #[inline(always)]
+    pub(super) fn name(&mut self) -> Result<&'a [u8], JsonError> {
+        let (start, end) = self.key(MAX_DEPTH)?;
+        Ok(&self.bytes[start..end])
     }
 
-    fn literal(&mut self, word: &'static [u8]) -> Result<&'a [u8], JsonError> {
-        let found = self.bytes[self.at..].get(..word.len()).filter(|&found| found == word);
-        let found = found.ok_or_else(|| self.error("true, false or null"))?;
+    /// From where to where a key is, in which values may nest less than `depth` deep. Its colon is passed too.
+    #[inline(always)]
+    fn key(&mut self, depth: usize) -> Result<(usize, usize), JsonError> {
+        let start = self.peek_at();
+        match self.byte() {
+            Some(b'"') => self.string().map(drop)?,
+            Some(b'-' | b'0'..=b'9') => self.number().map(drop)?,
+            Some(b'{') if depth > 1 => self.value(depth - 2, &mut |_, _| ())?,
+            _ => return Err(self.error("a name")),
+        }
+        let end = self.at;
+        self.token(b':', "a colon")?;
+        Ok((start, end))
+    }
+
+    /// Passes `text` where it is next.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, text: &[u8]) -> bool {
+        let found = self.bytes[self.at..].starts_with(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    fn word(&mut self) -> Result<&'a [u8], JsonError> {
+        let rest = &self.bytes[self.at..];
+        let Some(b't' | b'f' | b'n') = rest.first() else {
+            return Err(self.error("a string, number, boolean or null"));
+        };
+        let word = [&b"true"[..], b"false", b"null"].into_iter().find(|word| rest.starts_with(word));
+        let word = word.ok_or_else(|| self.error("true, false or null"))?;
         self.at += word.len();
-        Ok(found)
+        Ok(word)
     }
 
     fn number(&mut self) -> Result<&'a [u8], JsonError> {
@@ -187,30 +245,34 @@ impl<'a> Cursor<'a> {
         if self.at == start { Err(self.error("a digit")) } else { Ok(()) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// A string with its quotes.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Result<&'a [u8], JsonError> {
         let start = self.at;
         self.at += 1;
         loop {
             self.at += plain_run(&self.bytes[self.at..]);
-            match self.byte() {
-                Some(b'"') => break self.at += 1,
-                Some(b'\\') => self.escape()?,
-                Some(0x7f) => self.at += 1,
-                Some(_) => return Err(self.error("an escape in place of a control character")),
-                None => return Err(self.error("the end of a string")),
+            if self.byte() == Some(b'"') {
+                self.at += 1;
+                return Ok(&self.bytes[start..self.at]);
             }
+            self.escape()?;
         }
-        Ok(&self.bytes[start..self.at])
     }
 
+    /// Passes over an escape, where nothing else may be.
+    #[cold]
     fn escape(&mut self) -> Result<(), JsonError> {
+        match self.byte() {
+            Some(b'\\') => {}
+            Some(_) => return Err(self.error("an escape in place of a control character")),
+            None => return Err(self.error("the end of a string")),
+        }
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => {
@@ -237,36 +299,48 @@ enum Before {
 }
 
 impl Members {
-    /// Passes the name of the next member and its colon, and gives the name back as it is in the text: a
-    /// string, a number or an object. The value must be passed before the next call. `None` is the end of the
-    /// object.
-    pub(super) fn next<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<&'a [u8]>, JsonError> {
-        let span = self.next_span(cursor, MAX_DEPTH)?;
-        Ok(span.map(|(start, end)| &cursor.bytes[start..end]))
-    }
-
-    #[inline]
-    fn next_span(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        depth: usize,
-    ) -> Result<Option<(usize, usize)>, JsonError> {
+    /// Whether there is a member more, whose name is next then; else the object has been passed. Name, colon
+    /// and value must be passed before the next call.
+    #[inline(always)]
+    pub(super) fn has_next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, JsonError> {
         match (cursor.peek(), &self.before) {
             (Some(b'}'), _) => {
                 cursor.at += 1;
-                return Ok(None);
+                return Ok(false);
             }
             (Some(b','), Before::Later) => cursor.at += 1,
             (_, Before::Later) => return Err(cursor.error("a comma or the end of the object")),
             (_, Before::First) => self.before = Before::Later,
         }
-        let start = cursor.peek_at();
-        cursor.key(depth - 1)?;
-        let end = cursor.at;
-        cursor.token(b':', "a colon")?;
-        Ok(Some((start, end)))
+        Ok(true)
     }
 }
 
+/// The length of the run at the start of `bytes` without a quote, a backslash or a control character.
+///
+/// It looks at a word at a time. The lowest high bit of a difference is exact: what is borrowed comes from
+/// above it.
+#[inline(always)]
+pub(super) fn plain_run(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let Some((word, behind)) = rest.split_first_chunk() {
+        let word = u64::from_le_bytes(*word);
+        // 0x02 swaps the quote with the blank, so that all below 0x21 end the run.
+        let below_blank = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+        let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
+        let ends = (below_blank | backslash) & !word & (ONES * 0x80);
+        if ends != 0 {
+            return bytes.len() - rest.len() + ends.trailing_zeros() as usize / 8;
+        }
+        rest = behind;
+    }
+    let ends = |&byte: &u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    bytes.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// A byte times this is a word of that byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// That many digits are an integer of 32 bits in any case.
+const MAX_SHORT: usize = 9;
 /// How deep values may nest; no peer nests deeper than eight.
 pub(super) const MAX_DEPTH: usize = 64;

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 
 use super::{
+    cursor::plain_run,
     normalize_json,
-    text::{extra, plain_run, write_escaped},
+    text::{extra, write_escaped},
 };
 use crate::{
     codec::{
@@ -290,18 +291,41 @@ fn text_in_neither_dialect_is_refused() {
 }
 
 #[test]
-fn a_run_ends_at_the_first_special_byte_wherever_it_is() {
-    for special in [0, 1, 0x1f, b'"', b'\\', 0x7f] {
-        for len in 0..40 {
-            let mut bytes = vec![b' '; len];
-            assert_eq!(plain_run(&bytes), len);
-            bytes.push(special);
-            bytes.extend_from_slice(b"abc\"\\\x01");
-            assert_eq!(plain_run(&bytes), len, "{special:#x} behind {len}");
+fn a_run_ends_at_the_first_byte_that_ends_one_wherever_it_is() {
+    let ends = |byte: u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+    let (ending, plain): (Vec<u8>, Vec<u8>) = (0..=255).partition(|&byte| ends(byte));
+    for byte in plain {
+        for len in 0..20 {
+            let mut bytes = vec![byte; len];
+            assert_eq!(plain_run(&bytes), len, "{byte:#x}");
+            for &end in &ending {
+                bytes.extend_from_slice(&[end, byte, b'!', b'#', b'[', b']', 0x80, 0xff, b'"']);
+                assert_eq!(plain_run(&bytes), len, "{end:#x} behind {len} times {byte:#x}");
+                bytes.truncate(len);
+            }
         }
     }
-    for byte in (0..=255).filter(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f)) {
-        assert_eq!(plain_run(&[byte; 19]), 19, "{byte:#x}");
+}
+
+#[test]
+fn integers_are_read_to_their_limits() {
+    for (sent, read_as) in [
+        ("0", 0),
+        ("-0", 0),
+        (" 7 ", 7),
+        ("479", 479),
+        ("999999999", 999_999_999),
+        ("1000000000", 1_000_000_000),
+        ("2147483647", i32::MAX),
+        ("-2147483648", i32::MIN),
+    ] {
+        let command = read(&format!(r#"{{"opaque":{sent},"code":{sent}}}"#));
+        assert_eq!((command.opaque(), command.code()), (Opaque(read_as), Code(read_as)), "{sent}");
+    }
+    for sent in
+        ["00", "01", "-01", "1.0", "1e3", "0x1", "12 3", "9999999999", "99999999999999999999", "", "1,"]
+    {
+        error(format!(r#"{{"code":{sent}}}"#));
     }
 }
 
