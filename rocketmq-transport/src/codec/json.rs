@@ -158,25 +158,30 @@ impl<'a> Iterator for Entries<'a> {
 /// `extFields`, or nothing where there are no fields.
 fn write_ext(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
     let start = out.len();
-    out.extend_from_slice(b",\"extFields\":");
-    let mut writer = Writer { out, next: b'{' };
+    out.extend_from_slice(b",\"extFields\":{\"");
+    let first_at = out.len();
+    let mut writer = Writer { out, first_at };
     outgoing.write_fields(&mut writer);
-    match writer.next {
-        b'{' => out.truncate(start),
-        _ => out.push(b'}'),
+    if out.len() == first_at {
+        out.truncate(start);
+    } else {
+        out.extend_from_slice(b"\"}");
     }
 }
 
-/// Writes the members of an object; its opening brace stands where later members have their comma.
+/// Writes the members of an object, from behind the first quote to before the last one.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    next: u8,
+    /// Where the first member begins.
+    first_at: usize,
 }
 
 impl Writer<'_> {
+    #[inline]
     fn begin(&mut self, name: &str) {
-        self.out.extend_from_slice(&[self.next, b'"']);
-        self.next = b',';
+        if self.out.len() != self.first_at {
+            self.out.extend_from_slice(b"\",\"");
+        }
         text::write_escaped(self.out, name);
         self.out.extend_from_slice(b"\":\"");
     }
@@ -186,13 +191,11 @@ impl Sink for Writer<'_> {
     fn text(&mut self, name: &str, value: &str) {
         self.begin(name);
         text::write_escaped(self.out, value);
-        self.out.push(b'"');
     }
 
     fn int(&mut self, name: &str, value: i64) {
         self.begin(name);
         write_decimal(self.out, value);
-        self.out.push(b'"');
     }
 }
 

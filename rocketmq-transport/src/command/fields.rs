@@ -82,7 +82,9 @@ pub(crate) trait Sink {
     fn text(&mut self, name: &str, value: &str);
 
     /// A field whose text is an integer in decimal.
-    fn int(&mut self, name: &str, value: i64);
+    fn int(&mut self, name: &str, value: i64) {
+        self.text(name, itoa::Buffer::new().format(value));
+    }
 
     /// A field whose text is `true` or `false`.
     fn bool(&mut self, name: &str, value: bool) {
@@ -170,26 +172,24 @@ impl Sink for List {
     fn text(&mut self, name: &str, value: &str) {
         self.0.push((name.to_owned(), value.to_owned()));
     }
-
-    fn int(&mut self, name: &str, value: i64) {
-        self.text(name, &value.to_string());
-    }
 }
 
 /// How many bytes `value` has in decimal.
+#[inline]
 pub(crate) fn decimal_len(value: i64) -> usize {
+    if let 0..=9 = value {
+        return 1;
+    }
     let digits = 1 + value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize;
     digits + usize::from(value < 0)
 }
 
-/// Writes `value` in decimal, into its place at once.
+/// Writes `value` in decimal. Most fields that are numbers have one digit.
+#[inline]
 pub(crate) fn write_decimal(out: &mut Vec<u8>, value: i64) {
-    let start = out.len();
-    out.resize(start + decimal_len(value), b'-');
-    let mut rest = value.unsigned_abs();
-    for digit in out[start + usize::from(value < 0)..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
+    match value {
+        0..=9 => out.push(b'0' + value as u8),
+        _ => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
     }
 }
 
