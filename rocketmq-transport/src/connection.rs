@@ -125,7 +125,7 @@ impl Connection {
                 self.link.retire(RetireReason::Opaques, now);
                 return Err(Rejected::Retired(claim));
             };
-            let head = self.encode(&signed, opaque).map_err(Rejected::Invalid)?;
+            let head = self.encode(&signed, opaque, &claim).map_err(Rejected::Invalid)?;
             let frame = Frame { head, body: signed.request.body.clone(), bytes: claim.bytes };
             let record = Arc::new(RequestRecord::new(opaque, signed.terms, frame, claim.request, clock));
             let refused = match self.link.table.register(&record, now) {
@@ -211,9 +211,12 @@ impl Connection {
         self.ended.cancelled().await;
     }
 
-    fn encode(&self, signed: &Signed<'_>, opaque: Opaque) -> Result<Vec<u8>, EncodeError> {
+    /// The head of the frame, within the room that admission has found it to need.
+    fn encode(&self, signed: &Signed<'_>, opaque: Opaque, claim: &Claim) -> Result<Vec<u8>, EncodeError> {
         let config = &*self.link.config;
-        outgoing(signed, opaque, config).encode_head(&config.frame_limits())
+        let outgoing = outgoing(signed, opaque, config);
+        let room = claim.bytes.bytes() as usize - outgoing.body_len;
+        outgoing.encode_head(room, &config.frame_limits())
     }
 }
 

@@ -157,54 +157,64 @@ impl<'a> Outgoing<'a> {
     /// An upper bound of the bytes before the body, from the typed fields and without encoding them: never
     /// less than [`encode_head`](Self::encode_head) writes.
     pub(crate) fn head_bound(&self) -> usize {
-        let mut bound = match self.encoding() {
-            HeaderEncoding::Json => Bound { bytes: PREFIX_LEN + json::FIXED_BOUND, extra: json::extra },
-            HeaderEncoding::Binary => Bound { bytes: PREFIX_LEN + binary::FIXED_LEN, extra: |_| 0 },
-        };
-        if let Some(remark) = self.remark {
-            bound.bytes += remark.len() + (bound.extra)(remark);
+        match self.encoding() {
+            HeaderEncoding::Json => self.bound(PREFIX_LEN + json::FIXED_BOUND, json::extra),
+            HeaderEncoding::Binary => self.bound(PREFIX_LEN + binary::FIXED_LEN, |_| 0),
         }
-        self.write_fields(&mut bound);
-        bound.bytes
     }
 
-    /// Everything before the body, in one allocation: both length words and the header.
-    pub(crate) fn encode_head(&self, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        self.write_head(Vec::with_capacity(self.head_bound()), limits)
+    /// Everything before the body: both length words and the header. With its [bound](Self::head_bound) as
+    /// `room` it is one allocation.
+    pub(crate) fn encode_head(&self, room: usize, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+        let mut head = Vec::with_capacity(room);
+        self.append_head(&mut head, limits)?;
+        Ok(head)
     }
 
-    fn encode(&self, body: &[u8], limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        let mut frame = self.write_head(Vec::with_capacity(self.head_bound() + body.len()), limits)?;
-        frame.extend_from_slice(body);
-        Ok(frame)
-    }
-
-    fn write_head(&self, mut frame: Vec<u8>, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        frame.extend_from_slice(&[0; PREFIX_LEN]);
+    /// Appends what [`encode_head`](Self::encode_head) encodes. After an error what was appended is of no use.
+    pub(crate) fn append_head(&self, out: &mut Vec<u8>, limits: &FrameLimits) -> Result<(), EncodeError> {
+        let start = out.len();
+        out.extend_from_slice(&[0; PREFIX_LEN]);
         let encoding = match self.encoding() {
             HeaderEncoding::Json => {
-                json::write(self, &mut frame);
+                json::write(self, out);
                 JSON
             }
             HeaderEncoding::Binary => {
-                binary::write(self, &mut frame)?;
+                binary::write(self, out)?;
                 BINARY
             }
         };
-        let header_len = frame.len() - PREFIX_LEN;
+        let head = &mut out[start..];
+        let header_len = head.len() - PREFIX_LEN;
         let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
         if header_len > limit {
             return Err(EncodeError::HeaderTooLong { size: header_len, limit });
         }
-        let size = frame.len().saturating_add(self.body_len);
+        let size = head.len().saturating_add(self.body_len);
         let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
         let Some(announced) = announced else {
             return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
         };
         let [_, high, middle, low] = (header_len as u32).to_be_bytes();
-        frame[..LENGTH_LEN].copy_from_slice(&announced.to_be_bytes());
-        frame[LENGTH_LEN..PREFIX_LEN].copy_from_slice(&[encoding, high, middle, low]);
+        head[..LENGTH_LEN].copy_from_slice(&announced.to_be_bytes());
+        head[LENGTH_LEN..PREFIX_LEN].copy_from_slice(&[encoding, high, middle, low]);
+        Ok(())
+    }
+
+    /// The whole frame, not measured before: most heads fit into what is reserved for them.
+    fn encode(&self, body: &[u8], limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+        let mut frame = self.encode_head(COMMON_HEAD + body.len(), limits)?;
+        frame.extend_from_slice(body);
         Ok(frame)
+    }
+
+    /// `fixed` bytes, and those of remark and fields with what `extra` says that the encoding adds to a text.
+    fn bound(&self, fixed: usize, extra: impl Fn(&str) -> usize) -> usize {
+        let remark = self.remark.map_or(0, |remark| remark.len() + extra(remark));
+        let mut bound = Bound { bytes: fixed + remark, extra };
+        self.write_fields(&mut bound);
+        bound.bytes
     }
 
     /// The fields of the header, then those of the signer.
@@ -226,13 +236,13 @@ impl<'a> Outgoing<'a> {
 }
 
 /// Adds up an upper bound of the encoded fields.
-struct Bound {
+struct Bound<E> {
     bytes: usize,
     /// What the encoding adds to a text at most.
-    extra: fn(&str) -> usize,
+    extra: E,
 }
 
-impl Sink for Bound {
+impl<E: Fn(&str) -> usize> Sink for Bound<E> {
     fn text(&mut self, name: &str, value: &str) {
         self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len() + (self.extra)(value);
     }
@@ -244,3 +254,5 @@ impl Sink for Bound {
 
 /// What either encoding puts around a field: `,"":""`, or two lengths.
 const FIELD_OVERHEAD: usize = 6;
+/// Room for the head of most frames.
+const COMMON_HEAD: usize = 512;

@@ -43,6 +43,11 @@ pub(super) fn decode(frame: &[u8]) -> Result<Command, FrameError> {
     Ok(command)
 }
 
+/// The head of a frame, in the room that is its bound.
+fn head_of(outgoing: &Outgoing<'_>, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
+    outgoing.encode_head(outgoing.head_bound(), limits)
+}
+
 fn fields(command: &Command) -> Vec<(String, String)> {
     command.fields().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }

@@ -11,6 +11,8 @@ use crate::{Code, EncodeError, EncodeOptions, FrameLimits, Opaque, Response, cod
 #[derive(Default)]
 pub(super) struct Output {
     bytes: BytesMut,
+    /// Where heads are encoded.
+    head: Vec<u8>,
     /// Whether the stream may hold accepted bytes back.
     unflushed: bool,
 }
@@ -55,6 +57,7 @@ impl Output {
         }
         if self.bytes.capacity() > MAX_WAITING {
             self.bytes = BytesMut::new();
+            self.head = Vec::new();
         }
         stream.flush().await?;
         self.unflushed = false;
@@ -68,9 +71,10 @@ impl Output {
         options: EncodeOptions,
         limits: &FrameLimits,
     ) -> Result<(), EncodeError> {
-        let head = Outgoing::response(response, opaque, options).encode_head(limits)?;
-        self.bytes.reserve(head.len() + response.body.len());
-        self.bytes.extend_from_slice(&head);
+        self.head.clear();
+        Outgoing::response(response, opaque, options).append_head(&mut self.head, limits)?;
+        self.bytes.reserve(self.head.len() + response.body.len());
+        self.bytes.extend_from_slice(&self.head);
         self.bytes.extend_from_slice(&response.body);
         Ok(())
     }

@@ -45,7 +45,7 @@ fn received(
     let options = EncodeOptions { encoding, ..EncodeOptions::default() };
     let outgoing = Outgoing { signature, ..Outgoing::request(&request, Opaque(1), options) };
     let limits = FrameLimits::default();
-    let mut frame = outgoing.encode_head(&limits).unwrap();
+    let mut frame = outgoing.encode_head(outgoing.head_bound(), &limits).unwrap();
     frame.extend_from_slice(body);
     decode_frame(&mut BytesMut::from(&frame[..]), &limits).unwrap().unwrap()
 }

@@ -45,7 +45,7 @@ fn the_binary_header_is_the_one_that_brokers_read() {
 
 #[test]
 fn a_header_without_fields_has_no_ext_fields() {
-    let head = outgoing(&(), HeaderEncoding::Json).encode_head(&FrameLimits::default()).unwrap();
+    let head = head_of(&outgoing(&(), HeaderEncoding::Json), &FrameLimits::default()).unwrap();
     assert!(!String::from_utf8_lossy(&head).contains("extFields"));
 }
 
@@ -70,7 +70,7 @@ fn the_bound_covers_the_head_which_is_allocated_once() {
     for encoding in ENCODINGS {
         let outgoing =
             Outgoing { signature: &signature, remark: Some(&nasty), ..outgoing(&header, encoding) };
-        let head = outgoing.encode_head(&FrameLimits::default()).unwrap();
+        let head = head_of(&outgoing, &FrameLimits::default()).unwrap();
         let bound = outgoing.head_bound();
         assert!(head.len() <= bound, "{encoding:?}: {} over {bound}", head.len());
         assert_eq!(head.capacity(), bound, "{encoding:?}: the buffer has grown");
@@ -82,7 +82,7 @@ fn the_bound_of_plain_fields_is_close() {
     let header = Pairs::of(&[("topic", "TopicTest"), ("i", "KEYS\u{1}k1\u{2}")]);
     for encoding in ENCODINGS {
         let outgoing = outgoing(&header, encoding);
-        let head = outgoing.encode_head(&FrameLimits::default()).unwrap();
+        let head = head_of(&outgoing, &FrameLimits::default()).unwrap();
         assert!(outgoing.head_bound() - head.len() < 20, "{encoding:?}");
     }
 }
@@ -93,7 +93,7 @@ fn the_signature_follows_the_fields() {
     let header = Pairs::of(&[("topic", "T")]);
     for encoding in ENCODINGS {
         let outgoing = Outgoing { signature: &signature, ..outgoing(&header, encoding) };
-        let command = decode(&outgoing.encode_head(&FrameLimits::default()).unwrap()).unwrap();
+        let command = decode(&head_of(&outgoing, &FrameLimits::default()).unwrap()).unwrap();
         let expected = Pairs::of(&[("topic", "T"), ("AccessKey", "ak"), ("Signature", "s=")]);
         assert_eq!(fields(&command), expected.0);
     }
@@ -108,7 +108,7 @@ fn a_code_that_the_binary_header_would_destroy_is_sent_as_json() {
         (-32_769, HeaderEncoding::Json),
     ] {
         let outgoing = Outgoing { code: Code(code), ..outgoing(&(), HeaderEncoding::Binary) };
-        let command = decode(&outgoing.encode_head(&FrameLimits::default()).unwrap()).unwrap();
+        let command = decode(&head_of(&outgoing, &FrameLimits::default()).unwrap()).unwrap();
         assert_eq!((command.code(), command.encoding()), (Code(code), encoding));
     }
 }
@@ -117,29 +117,29 @@ fn a_code_that_the_binary_header_would_destroy_is_sent_as_json() {
 fn the_frame_limit_counts_length_word_and_body() {
     let limits = FrameLimits { max_frame_bytes: 200, max_header_bytes: 200 };
     for encoding in ENCODINGS {
-        let head = outgoing(&(), encoding).encode_head(&limits).unwrap();
+        let head = head_of(&outgoing(&(), encoding), &limits).unwrap();
         let fits = Outgoing { body_len: 200 - head.len(), ..outgoing(&(), encoding) };
-        assert!(fits.encode_head(&limits).is_ok());
+        assert!(head_of(&fits, &limits).is_ok());
         let over = Outgoing { body_len: 201 - head.len(), ..outgoing(&(), encoding) };
-        assert_eq!(over.encode_head(&limits), Err(EncodeError::FrameTooLong { size: 201, limit: 200 }));
+        assert_eq!(head_of(&over, &limits), Err(EncodeError::FrameTooLong { size: 201, limit: 200 }));
     }
     let endless = Outgoing { body_len: usize::MAX, ..outgoing(&(), HeaderEncoding::Json) };
     let unlimited = FrameLimits { max_frame_bytes: usize::MAX, max_header_bytes: usize::MAX };
-    assert!(matches!(endless.encode_head(&unlimited), Err(EncodeError::FrameTooLong { .. })));
+    assert!(matches!(head_of(&endless, &unlimited), Err(EncodeError::FrameTooLong { .. })));
 }
 
 #[test]
 fn the_header_limit_is_exact_and_never_over_24_bits() {
     for encoding in ENCODINGS {
-        let len = outgoing(&(), encoding).encode_head(&FrameLimits::default()).unwrap().len() - PREFIX_LEN;
+        let len = head_of(&outgoing(&(), encoding), &FrameLimits::default()).unwrap().len() - PREFIX_LEN;
         let limits = |max_header_bytes| FrameLimits { max_header_bytes, ..FrameLimits::default() };
-        assert!(outgoing(&(), encoding).encode_head(&limits(len)).is_ok());
-        let refused = outgoing(&(), encoding).encode_head(&limits(len - 1));
+        assert!(head_of(&outgoing(&(), encoding), &limits(len)).is_ok());
+        let refused = head_of(&outgoing(&(), encoding), &limits(len - 1));
         assert_eq!(refused, Err(EncodeError::HeaderTooLong { size: len, limit: len - 1 }));
     }
     let huge = Pairs(vec![("a".to_owned(), "x".repeat(1 << 24))]);
     let unlimited = FrameLimits { max_frame_bytes: usize::MAX, max_header_bytes: usize::MAX };
-    let refused = outgoing(&huge, HeaderEncoding::Binary).encode_head(&unlimited);
+    let refused = head_of(&outgoing(&huge, HeaderEncoding::Binary), &unlimited);
     assert!(matches!(refused, Err(EncodeError::HeaderTooLong { limit: MAX_HEADER_LEN, .. })));
 }
 
@@ -147,7 +147,7 @@ fn the_header_limit_is_exact_and_never_over_24_bits() {
 fn a_name_that_the_binary_header_cannot_carry_is_refused() {
     for (size, accepted) in [(0, false), (1, true), (32_767, true), (32_768, false)] {
         let header = Pairs(vec![("n".repeat(size), "v".to_owned())]);
-        let result = outgoing(&header, HeaderEncoding::Binary).encode_head(&FrameLimits::default());
+        let result = head_of(&outgoing(&header, HeaderEncoding::Binary), &FrameLimits::default());
         match result {
             Ok(_) => assert!(accepted, "{size}"),
             Err(error) => assert_eq!((accepted, error), (false, EncodeError::NameLength { size })),

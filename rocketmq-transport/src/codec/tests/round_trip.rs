@@ -76,7 +76,7 @@ proptest! {
                 body_len: 0,
                 encoding,
             };
-            let head = outgoing.encode_head(&FrameLimits::default())?;
+            let head = head_of(&outgoing, &FrameLimits::default())?;
             prop_assert!(head.len() <= outgoing.head_bound());
             prop_assert_eq!(head.capacity(), outgoing.head_bound());
         }
