@@ -15,23 +15,22 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    dial::{Connections, Found},
+    dial::{Connections, DialInFlight, Found},
     keeper::keep,
 };
 use crate::{
-    Admission, Certainty, CloseCause, Command, InFlight, Opaque, Peer, PeerUsage, PendingRequestTable,
-    Request, RetireReason, Signature, Signing, Stage, Storm, TransportConfig, TransportError,
-    TransportErrorKind, Verdict,
+    Admission, Certainty, CloseCause, InFlight, Peer, PeerUsage, PendingRequestTable, Permit, Request,
+    RetireReason, Signing, Stage, Storm, TransportConfig, TransportError, TransportErrorKind, Verdict,
     budget::{AcquireError, Ask, PeerBudget, Refused},
     connect::Connector,
-    connection::{Claim, Connection, Rejected, Signed, outgoing},
+    connection::Connection,
     failure_log::{log_failure, log_folded},
     link::Attention,
     pending::Tally,
-    request::Outcome,
+    sent::{Rejected, Sent, outgoing},
     signer::Signer,
     sync::Mutex,
-    trip::Trip,
+    trip::{Claim, Trip},
 };
 
 /// A peer and the way to it.
@@ -88,41 +87,31 @@ impl Channel {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Carries `request` through every stage to its end. A call gets its response, a one-way request `None`.
-    pub(crate) async fn carry(
+    /// Carries a request to a connection, if that takes no wait; else [`go_on`](Self::go_on) does.
+    pub(crate) fn carry<'a>(
         &self,
-        trip: &mut Trip<'_>,
-        request: &Request<'_>,
-    ) -> Result<Option<Command>, TransportError> {
-        let mut claim = self.shared.admit(trip, request).await?;
-        let mut signature = None;
+        trip: &mut Trip<'a>,
+        request: &mut Request<'_>,
+    ) -> Result<Carried<'a>, TransportError> {
+        self.shared.carry(trip, request)
+    }
+
+    /// Carries a request on that was blocked. Cancel safe: what it has got is given back.
+    pub(crate) async fn go_on<'a>(
+        &self,
+        mut trip: Trip<'a>,
+        mut request: Request<'_>,
+        mut blocked: Blocked,
+    ) -> Result<Sent<'a>, TransportError> {
         loop {
-            trip.enter(Stage::Connect)?;
-            let connection = self.shared.connect(trip).await?;
-            trip.enter(Stage::Signing)?;
-            trip.connection = Some(connection);
-            if signature.is_none() {
-                signature = Some(self.shared.sign(trip, request).await?);
+            match blocked {
+                Blocked::Admission(ask) => self.shared.wait_for_admission(&mut trip, ask).await?,
+                Blocked::Dialing(dial) => self.shared.wait_for_dial(&mut trip, dial).await?,
+                Blocked::Signing => self.shared.sign(&mut trip, &request).await?,
             }
-            trip.enter(Stage::BeforeWrite)?;
-            let connection = trip.connection.as_ref().expect("it was found above");
-            let signed =
-                Signed { request, signature: signature.as_deref().unwrap_or_default(), terms: trip.terms };
-            match connection.submit(signed, claim, trip.clock, trip.now) {
-                Ok(record) => {
-                    let (outcome, clock) = connection.outcome(trip.record.insert(record)).await;
-                    trip.clock = clock;
-                    return match outcome {
-                        Outcome::Answered(response) => Ok(Some(response)),
-                        Outcome::Written => Ok(None),
-                        Outcome::Failed { kind, stage, fate } => Err(trip.report(kind, stage, fate)),
-                    };
-                }
-                Err(Rejected::Retired(back)) => claim = back,
-                Err(Rejected::Expired) => return Err(trip.expired(Instant::now())),
-                Err(Rejected::Invalid(error)) => {
-                    return Err(trip.fail(TransportErrorKind::InvalidRequest(error)));
-                }
+            match self.shared.carry(&mut trip, &mut request)? {
+                Carried::Sent(sent) => return Ok(sent),
+                Carried::Blocked(on) => blocked = on,
             }
         }
     }
@@ -220,68 +209,137 @@ impl Drop for Channel {
     }
 }
 
+/// How far a request was carried without a wait.
+pub(crate) enum Carried<'a> {
+    /// To a connection.
+    Sent(Sent<'a>),
+    /// To what it has to wait for.
+    Blocked(Blocked),
+}
+
+/// What a request has to wait for.
+pub(crate) enum Blocked {
+    /// Room in the budget.
+    Admission(Ask),
+    /// The end of a dial.
+    Dialing(DialInFlight),
+    /// Its signature, which may come at once.
+    Signing,
+}
+
 impl Shared {
-    /// Asks all levels of the budget for the request and for the bytes it will retain.
-    async fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Claim, TransportError> {
+    /// Goes through the stages up to registration, from where the request is; the path of every request.
+    fn carry<'a>(
+        self: &Arc<Self>,
+        trip: &mut Trip<'a>,
+        request: &mut Request<'_>,
+    ) -> Result<Carried<'a>, TransportError> {
+        if trip.claim.is_none()
+            && let Some(ask) = self.admit(trip, request)?
+        {
+            return Ok(Carried::Blocked(Blocked::Admission(ask)));
+        }
+        loop {
+            trip.enter(Stage::Connect)?;
+            let connection = match self.connect(trip)? {
+                Ok(connection) => connection,
+                Err(dial) => return Ok(Carried::Blocked(Blocked::Dialing(dial))),
+            };
+            trip.enter(Stage::Signing)?;
+            let connection = trip.connection.insert(connection);
+            if self.signer.is_some() && trip.signature.is_none() {
+                return Ok(Carried::Blocked(Blocked::Signing));
+            }
+            let connection = Arc::clone(connection);
+            trip.enter(Stage::BeforeWrite)?;
+            match Sent::submit(connection, trip, request) {
+                Ok(sent) => return Ok(Carried::Sent(sent)),
+                Err(Rejected::Retired) => {}
+                Err(Rejected::Expired) => return Err(trip.expired(Instant::now())),
+                Err(Rejected::Invalid(error)) => {
+                    return Err(trip.fail(TransportErrorKind::InvalidRequest(error)));
+                }
+            }
+        }
+    }
+
+    /// Asks all levels of the budget for the request and for the bytes it will retain. What it asks for is
+    /// returned where it has to wait for it.
+    fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Option<Ask>, TransportError> {
         trip.check()?;
         if self.closed.is_cancelled() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }
-        let frame = self.frame_bound(trip, request);
-        let ask = Ask { requests: 1, bytes: frame + OVERHEAD };
+        let ask = Ask { requests: 1, bytes: self.frame_bound(trip, request) + OVERHEAD };
         trip.terms.bytes = ask.bytes;
-        let class = trip.terms.class;
-        let admitted = match (self.budget.try_acquire(class, ask, trip.now), trip.admission) {
-            (Err(Refused::Saturated(_)), Admission::Wait) => {
-                let limit = trip.terms.deadline.capped_by(trip.terms.start_by);
-                let mut acquire = self.budget.acquire(class, ask, limit);
-                let turn = poll_fn(move |cx| acquire.poll_acquire(cx, Instant::now()));
-                match trip.until(&self.closed, turn).await? {
-                    Ok(permit) => Ok(permit),
-                    Err(AcquireError::Expired) => return Err(trip.expired(Instant::now())),
-                    Err(AcquireError::TooLarge(refusal)) => Err(Refused::TooLarge(refusal)),
-                }
+        match (self.budget.try_acquire(trip.terms.class, ask, trip.now), trip.admission) {
+            (Ok(permit), _) => {
+                trip.claim = Some(claim(permit, ask));
+                Ok(None)
             }
-            (admitted, _) => admitted,
-        };
-        match admitted {
-            Ok(mut permit) => {
-                let bytes = permit.split_bytes(frame);
-                Ok(Claim { request: permit, bytes })
+            (Err(Refused::Saturated(_)), Admission::Wait) => Ok(Some(ask)),
+            (Err(Refused::Saturated(refusal)), Admission::Refuse) => {
+                Err(trip.fail(TransportErrorKind::QueueSaturated(refusal)))
             }
-            Err(Refused::Saturated(refusal)) => Err(trip.fail(TransportErrorKind::QueueSaturated(refusal))),
-            Err(Refused::TooLarge(refusal)) => Err(trip.fail(TransportErrorKind::TooLarge(refusal))),
+            (Err(Refused::TooLarge(refusal)), _) => Err(trip.fail(TransportErrorKind::TooLarge(refusal))),
+        }
+    }
+
+    async fn wait_for_admission(&self, trip: &mut Trip<'_>, ask: Ask) -> Result<(), TransportError> {
+        let limit = trip.terms.deadline.capped_by(trip.terms.start_by);
+        let mut acquire = self.budget.acquire(trip.terms.class, ask, limit);
+        let turn = poll_fn(move |cx| acquire.poll_acquire(cx, Instant::now()));
+        match trip.until(&self.closed, turn).await? {
+            Ok(permit) => {
+                trip.claim = Some(claim(permit, ask));
+                Ok(())
+            }
+            Err(AcquireError::Expired) => Err(trip.expired(Instant::now())),
+            Err(AcquireError::TooLarge(refusal)) => Err(trip.fail(TransportErrorKind::TooLarge(refusal))),
         }
     }
 
     /// A bound of the bytes of the frame, known before it is encoded.
     fn frame_bound(&self, trip: &Trip<'_>, request: &Request<'_>) -> u64 {
         let signature = self.signer.as_ref().map_or(0, |signer| signer.max_header_bytes());
-        let unsigned = Signed { request, signature: &[], terms: trip.terms };
-        let head = outgoing(&unsigned, Opaque(i32::MIN), &self.config).head_bound();
+        let head = outgoing(request, &[], trip.terms.kind, &self.config).head_bound();
         (head + signature + request.body.len()) as u64
     }
 
-    /// The live connection, or the end of the one dial in flight.
-    async fn connect(self: &Arc<Self>, trip: &mut Trip<'_>) -> Result<Arc<Connection>, TransportError> {
-        loop {
-            let found = self.connections.lock().find(self, trip.now);
-            let result = match found {
-                Found::Live(connection) => return Ok(connection),
-                Found::Dialing(result) => result,
-                Found::ToDial(dial, result) => {
-                    dial.start();
-                    result
-                }
-                Found::BackingOff { remaining, source } => {
-                    return Err(trip.fail(TransportErrorKind::BackingOff { remaining, source }));
-                }
-                Found::Closed => return Err(trip.fail(TransportErrorKind::Closed)),
-            };
-            if let Err(error) = trip.until(&self.closed, dial::dialed(result)).await? {
-                return Err(trip.fail(TransportErrorKind::ConnectFailed(error)));
+    /// The live connection, or the dial in flight.
+    fn connect(
+        self: &Arc<Self>,
+        trip: &mut Trip<'_>,
+    ) -> Result<Result<Arc<Connection>, DialInFlight>, TransportError> {
+        let found = self.connections.lock().find(self, trip.now);
+        match found {
+            Found::Live(connection) => Ok(Ok(connection)),
+            Found::Dialing(dial) => Ok(Err(dial)),
+            Found::ToDial(new, dial) => {
+                new.start();
+                Ok(Err(dial))
             }
+            Found::BackingOff { remaining, source } => {
+                Err(trip.fail(TransportErrorKind::BackingOff { remaining, source }))
+            }
+            Found::Closed => Err(trip.fail(TransportErrorKind::Closed)),
         }
+    }
+
+    async fn wait_for_dial(&self, trip: &mut Trip<'_>, dial: DialInFlight) -> Result<(), TransportError> {
+        let dialed = trip.until(&self.closed, dial.ended()).await?;
+        dialed.map_err(|error| trip.fail(TransportErrorKind::ConnectFailed(error)))
+    }
+
+    /// Has the signer add its fields.
+    async fn sign(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<(), TransportError> {
+        let Some(signer) = &self.signer else { return Ok(()) };
+        let signed = match signer.sign(request) {
+            Signing::Ready(signed) => signed,
+            Signing::Pending(signing) => trip.until(&self.closed, signing).await?,
+        };
+        trip.signature = Some(signed.map_err(|error| trip.fail(TransportErrorKind::SigningFailed(error)))?);
+        Ok(())
     }
 
     fn start_keeper(self: &Arc<Self>) {
@@ -289,16 +347,12 @@ impl Shared {
             tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&self.attention))).abort_handle()
         });
     }
+}
 
-    /// The fields the signer adds.
-    async fn sign(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Signature, TransportError> {
-        let Some(signer) = &self.signer else { return Ok(Signature::new()) };
-        let signed = match signer.sign(request) {
-            Signing::Ready(signed) => signed,
-            Signing::Pending(signing) => trip.until(&self.closed, signing).await?,
-        };
-        signed.map_err(|error| trip.fail(TransportErrorKind::SigningFailed(error)))
-    }
+/// The claim of a request on what it was admitted for.
+fn claim(mut permit: Permit, ask: Ask) -> Claim {
+    let bytes = permit.split_bytes(ask.bytes - OVERHEAD);
+    Claim { request: permit, bytes }
 }
 
 /// What a request retains beside its frame: its record, its places in lane and table, and the caller's wait.

@@ -60,6 +60,7 @@ mod usage;
 
 // What follows is not compiled for the model checker: it stands on tasks and sockets.
 #[cfg(not(rocketmq_loom))]
+mod call;
 mod channel;
 #[cfg(not(rocketmq_loom))]
 mod config;
@@ -80,8 +81,9 @@ mod pulse;
 #[cfg(not(rocketmq_loom))]
 mod reader;
 #[cfg(not(rocketmq_loom))]
-mod server;
+mod sent;
 #[cfg(not(rocketmq_loom))]
+mod server;
 mod signer;
 #[cfg(not(rocketmq_loom))]
 mod storm;

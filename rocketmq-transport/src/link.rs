@@ -98,11 +98,25 @@ impl Link {
         self.unlink(record, Exit::Failed);
     }
 
-    /// A response was read.
-    pub(crate) fn deliver(&self, response: Command, now: Instant) {
+    /// What is pending under this generation, looked up once for all responses of a read.
+    pub(crate) fn pending(&self) -> Result<Arc<GenerationTable>, Completion> {
+        self.pending.of(self.owner())
+    }
+
+    /// A response was read, to something of `pending`.
+    pub(crate) fn deliver(
+        &self,
+        pending: &Result<Arc<GenerationTable>, Completion>,
+        response: Command,
+        now: Instant,
+    ) {
         self.pulse.mark_response(now);
         let opaque = response.opaque().0;
-        match self.table.complete(response, now) {
+        let completion = match pending {
+            Ok(table) => table.complete(response, now),
+            Err(completion) => *completion,
+        };
+        match completion {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}
             Completion::Late { by } => {

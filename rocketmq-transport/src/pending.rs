@@ -11,10 +11,8 @@ use std::{
     time::Duration,
 };
 
+use crate::PendingRequestOwner;
 use dashmap::DashMap;
-use tokio::time::Instant;
-
-use crate::{Command, PendingRequestOwner};
 
 pub(crate) use generation::{Exit, GenerationTable, Phase, Refused, Tally, Vacancy};
 
@@ -47,13 +45,12 @@ impl PendingRequestTable {
         table
     }
 
-    /// Hands `response` to the request that `owner` has under the response's opaque.
-    pub(crate) fn complete(&self, owner: PendingRequestOwner, response: Command, now: Instant) -> Completion {
-        let table = self.generations.get(&owner).map(|table| Arc::clone(&table));
-        match table {
-            Some(table) => table.complete(response, now),
-            None if owner.is_of(self.tag) => Completion::Unsolicited { ever_used: true },
-            None => Completion::ForeignOwner,
+    /// What `owner` has pending, by opaque; where it has nothing, what every response to it comes to.
+    pub(crate) fn of(&self, owner: PendingRequestOwner) -> Result<Arc<GenerationTable>, Completion> {
+        match self.generations.get(&owner) {
+            Some(table) => Ok(Arc::clone(&table)),
+            None if owner.is_of(self.tag) => Err(Completion::Unsolicited { ever_used: true }),
+            None => Err(Completion::ForeignOwner),
         }
     }
 

@@ -110,9 +110,10 @@ impl Reader {
         }
         let now = Instant::now();
         self.link.pulse.mark_heard(now);
+        let pending = self.link.pending();
         loop {
             match decode_frame(&mut self.buffer, &self.limits) {
-                Ok(Some(command)) if command.is_response() => self.link.deliver(command, now),
+                Ok(Some(command)) if command.is_response() => self.link.deliver(&pending, command, now),
                 Ok(Some(_)) => self.link.table.count_peer_request(),
                 Ok(None) => break,
                 Err(error) => return Err(CloseCause::Malformed(error)),

@@ -114,11 +114,11 @@ impl RequestRecord {
         Self { opaque, terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
     }
 
-    /// Takes back the permits, of the request and of its bytes, where registration was refused.
-    pub(crate) fn into_claim(self) -> Option<(Permit, Permit)> {
+    /// Takes back the permit and the frame, where registration was refused.
+    pub(crate) fn into_parts(self) -> Option<(Permit, Frame)> {
         let inner = self.inner.into_inner();
         match inner.state {
-            State::Queued(frame) => Some((inner.permit?, frame.bytes)),
+            State::Queued(frame) => Some((inner.permit?, frame)),
             _ => None,
         }
     }

@@ -11,11 +11,12 @@ use crate::{
     Refusal, Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError,
     Usage,
     budget::BudgetTree,
+    call::{Call, Entered},
     channel::{Channel, Fittings},
     peer::PeerHash,
     pending::{PendingRequestTable, Tally},
     request::Kind,
-    trip::Trip,
+    sent::Ended,
 };
 
 /// How a call is to be carried out.
@@ -186,13 +187,13 @@ impl Transport {
         request: Request<'a>,
         options: impl Into<CallOptions>,
     ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
-        let mut trip = Trip::start(peer, request.code, Kind::Call, &options.into());
-        async move {
-            let response = self.carry(&mut trip, &request).await?;
+        let options = options.into();
+        let entered = Entered { request, options, kind: Kind::Call, at: Instant::now() };
+        Call::new(self, peer, entered, |ended| {
+            let Ended { response, clock, generation, opaque } = ended;
             let response = response.expect("a call ends with a response or an error");
-            let Written { clock, generation, opaque } = written(&trip);
-            Ok(Completed { response, clock, generation, opaque })
-        }
+            Completed { response, clock, generation, opaque }
+        })
     }
 
     /// Sends `request` to `peer` without asking for a response.
@@ -213,11 +214,12 @@ impl Transport {
         request: Request<'a>,
         options: impl Into<CallOptions>,
     ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
-        let mut trip = Trip::start(peer, request.code, Kind::Oneway, &options.into());
-        async move {
-            self.carry(&mut trip, &request).await?;
-            Ok(written(&trip))
-        }
+        let options = options.into();
+        let entered = Entered { request, options, kind: Kind::Oneway, at: Instant::now() };
+        Call::new(self, peer, entered, |ended| {
+            let Ended { clock, generation, opaque, .. } = ended;
+            Written { clock, generation, opaque }
+        })
     }
 
     /// Claims client-level bytes for what is kept outside of a request, such as a body kept for a retry. They
@@ -283,20 +285,14 @@ impl Transport {
         }
     }
 
-    async fn carry(
-        &self,
-        trip: &mut Trip<'_>,
-        request: &Request<'_>,
-    ) -> Result<Option<Command>, TransportError> {
-        let channel = self.channel(trip.peer);
-        let carried = channel.carry(trip, request).await;
-        if let (Err(error), FailureLog::On) = (&carried, self.shared.fittings.config.failure_log) {
-            channel.log_failure(error);
+    /// Writes the line of a request that failed, unless a layer above does.
+    pub(crate) fn log_failure(&self, peer: &Peer, error: &TransportError) {
+        if self.shared.fittings.config.failure_log == FailureLog::On {
+            self.channel(peer).log_failure(error);
         }
-        carried
     }
 
-    fn channel(&self, peer: &Peer) -> Arc<Channel> {
+    pub(crate) fn channel(&self, peer: &Peer) -> Arc<Channel> {
         if let Some(channel) = self.shared.channels.get(peer) {
             return Arc::clone(&channel);
         }
@@ -310,13 +306,6 @@ impl Transport {
     fn channels(&self) -> Vec<Arc<Channel>> {
         self.shared.channels.iter().map(|channel| Arc::clone(&channel)).collect()
     }
-}
-
-/// What is known of a request that has left.
-fn written(trip: &Trip<'_>) -> Written {
-    let left = trip.connection.as_ref().zip(trip.record.as_ref());
-    let (connection, record) = left.expect("what has left was registered with a connection");
-    Written { clock: trip.clock, generation: connection.link.owner(), opaque: record.opaque }
 }
 
 impl fmt::Debug for Transport {

@@ -1,52 +1,88 @@
-//! What is known of a request on its way, so that it can fail at any point with all of it.
+//! What is known of a request on its way to a connection, so that it can fail at any point with all of it.
 
-use std::{
-    future::Future,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Admission, CallOptions, Certainty, Code, Peer, Stage, StageClock, TransportError, TransportErrorKind,
+    Admission, CallOptions, Certainty, Code, Peer, Permit, Signature, Stage, StageClock, TransportError,
+    TransportErrorKind,
     connection::Connection,
     error::Report,
     request::{Kind, Late, RequestRecord, Terms},
     stage::FrameFate,
 };
 
-/// A request's way through the stages: its terms, its clock, and where it is.
+/// A request's way through the stages before its frame: its terms, its clock, and what it has got so far.
 #[derive(Debug)]
 pub(crate) struct Trip<'a> {
-    pub(crate) peer: &'a Peer,
+    pub(crate) origin: Origin<'a>,
     pub(crate) terms: Terms,
     pub(crate) clock: StageClock,
     pub(crate) admission: Admission,
     /// When the clock was read last: at the start, and after each wait. What takes no wait takes no reading.
     pub(crate) now: Instant,
-    /// The connection it is on, from signing on.
+    /// From admission on.
+    pub(crate) claim: Option<Claim>,
+    /// The connection it was last meant for.
     pub(crate) connection: Option<Arc<Connection>>,
-    /// Its record there.
-    pub(crate) record: Option<Arc<RequestRecord>>,
+    /// From signing on; one signature serves every connection.
+    pub(crate) signature: Option<Signature>,
     stage: Stage,
+}
+
+/// What a request takes through admission to its frame and record.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// The count and the overhead.
+    pub(crate) request: Permit,
+    /// The bytes of the frame.
+    pub(crate) bytes: Permit,
+}
+
+/// What a report of a request needs to know from its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'a> {
+    peer: &'a Peer,
     /// What earlier attempts under the same clock have waited for their responses.
     waited_before: Duration,
 }
 
+/// How a request ended that failed, with its clock stopped.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: TransportErrorKind,
+    pub(crate) stage: Stage,
+    pub(crate) fate: FrameFate,
+    pub(crate) clock: StageClock,
+}
+
+/// Where a request failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) connection: &'a Connection,
+    /// From its registration on.
+    pub(crate) record: Option<&'a Arc<RequestRecord>>,
+}
+
 impl<'a> Trip<'a> {
-    /// A request that enters the transport now.
-    pub(crate) fn start(peer: &'a Peer, code: Code, kind: Kind, options: &CallOptions) -> Self {
+    /// A request that entered the transport at `now`.
+    pub(crate) fn start(peer: &'a Peer, code: Code, kind: Kind, options: &CallOptions, now: Instant) -> Self {
         let CallOptions { deadline, start_by, class, admission, suspend, clock } = *options;
-        let now = Instant::now();
         let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
         clock.enter(Stage::Admission, now);
-        let terms = Terms { code, bytes: 0, class, kind, deadline, start_by, suspend };
-        let waited_before = clock.spent(Stage::AwaitingResponse).unwrap_or_default();
-        let stage = Stage::Admission;
-        Self { peer, terms, clock, admission, now, connection: None, record: None, stage, waited_before }
+        Self {
+            origin: Origin { peer, waited_before: clock.spent(Stage::AwaitingResponse).unwrap_or_default() },
+            terms: Terms { code, bytes: 0, class, kind, deadline, start_by, suspend },
+            clock,
+            admission,
+            now,
+            claim: None,
+            connection: None,
+            signature: None,
+            stage: Stage::Admission,
+        }
     }
 
     /// The next stage begins, unless the request must not go on.
@@ -63,18 +99,7 @@ impl<'a> Trip<'a> {
     }
 
     /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
-    ///
-    /// Boxed, since only a request that has to wait here pays for it, and every call's future would otherwise be
-    /// larger by all of it.
-    pub(crate) fn until<F: Future + Send>(
-        &mut self,
-        closed: &CancellationToken,
-        future: F,
-    ) -> Pin<Box<impl Future<Output = Result<F::Output, TransportError>> + Send>> {
-        Box::pin(self.wait(closed, future))
-    }
-
-    async fn wait<F: Future>(
+    pub(crate) async fn until<F: Future>(
         &mut self,
         closed: &CancellationToken,
         future: F,
@@ -93,6 +118,7 @@ impl<'a> Trip<'a> {
     }
 
     /// The request must not start any more at `now`.
+    #[cold]
     pub(crate) fn expired(&mut self, now: Instant) -> TransportError {
         self.fail(self.terms.late_start(now).unwrap_or(TransportErrorKind::DeadlineExpired))
     }
@@ -101,41 +127,45 @@ impl<'a> Trip<'a> {
     #[cold]
     pub(crate) fn fail(&mut self, kind: TransportErrorKind) -> TransportError {
         self.clock.stop(Instant::now());
-        self.report(kind, self.stage, FrameFate::MayBeWhole)
+        let place = self.connection.as_deref().map(|connection| Place { connection, record: None });
+        let failure = Failure { kind, stage: self.stage, fate: FrameFate::MayBeWhole, clock: self.clock };
+        self.origin.report(&self.terms, place, failure)
     }
+}
 
-    /// The request has ended in `stage`, with its clock stopped.
-    pub(crate) fn report(&self, kind: TransportErrorKind, stage: Stage, fate: FrameFate) -> TransportError {
+impl Origin<'_> {
+    /// The error of a request asked with `terms` that ended as `failure` says.
+    #[cold]
+    pub(crate) fn report(&self, terms: &Terms, place: Option<Place<'_>>, failure: Failure) -> TransportError {
+        let Failure { kind, stage, fate, clock } = failure;
         let now = Instant::now();
-        let connection = self.connection.as_ref();
+        let connection = place.map(|place| place.connection);
+        let record = place.and_then(|place| place.record);
         let awaiting = connection.filter(|_| stage == Stage::AwaitingResponse);
         let heard = awaiting.and_then(|on| on.link.pulse.last_heard());
-        let late_by = self.terms.deadline.at().map(|at| now.saturating_duration_since(at));
+        let late_by = terms.deadline.at().map(|at| now.saturating_duration_since(at));
         let unpolled = awaiting.map_or(Duration::ZERO, |on| on.link.pulse.unpolled(now));
         let stall = late_by
             .filter(|_| matches!(kind, TransportErrorKind::DeadlineExpired))
             .map(|by| by.max(unpolled));
         let certainty = kind.certainty(stage, fate);
-        let unknown = self.record.as_ref().filter(|_| certainty == Certainty::Unknown);
+        let unknown = record.filter(|_| certainty == Certainty::Unknown);
         let awaited = unknown.filter(|record| !matches!(record.late(), Late::Gone));
         TransportError::new(Report {
             certainty,
             kind,
             stage,
-            clock: self.clock,
+            clock,
             peer: self.peer.clone(),
             remote: connection.and_then(|on| on.remote),
             generation: connection.map(|on| on.link.owner()),
-            opaque: self.record.as_ref().map(|record| record.opaque),
-            code: self.terms.code,
-            budget: self.terms.deadline.budget(),
-            bytes: self.terms.bytes,
+            opaque: record.map(|record| record.opaque),
+            code: terms.code,
+            budget: terms.deadline.budget(),
+            bytes: terms.bytes,
             // The caller may look long after its request has ended.
-            last_heard: heard.map(|heard| self.clock.marked_at().saturating_duration_since(heard)),
-            waited: self
-                .clock
-                .spent(Stage::AwaitingResponse)
-                .and_then(|all| all.checked_sub(self.waited_before)),
+            last_heard: heard.map(|heard| clock.marked_at().saturating_duration_since(heard)),
+            waited: clock.spent(Stage::AwaitingResponse).and_then(|all| all.checked_sub(self.waited_before)),
             client_stalled: stall.filter(|stall| *stall >= MIN_STALL),
             late: awaited.zip(connection).map(|(record, on)| on.link.late_answer(record)),
         })

@@ -58,9 +58,9 @@ fn the_future_of_a_call_is_small() {
     let peer = peer();
     let _inside = bench.runtime.enter();
     let size = size_of_val(&bench.transport.call(&peer, request(), deadline()));
-    assert!(size <= 1_024, "{size} bytes");
+    assert!(size <= 384, "{size} bytes");
     let size = size_of_val(&bench.transport.oneway(&peer, request(), deadline()));
-    assert!(size <= 1_024, "{size} bytes");
+    assert!(size <= 384, "{size} bytes");
 }
 
 /// A transport whose every connection answers by itself.

@@ -37,9 +37,13 @@ pub(super) struct Connections {
 
 #[derive(Debug)]
 struct Dial {
-    result: watch::Receiver<DialResult>,
+    in_flight: DialInFlight,
     stop: CancellationToken,
 }
+
+/// A dial in flight, to be waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct DialInFlight(watch::Receiver<DialResult>);
 
 /// `None` while the dial is in flight.
 type DialResult = Option<Result<(), Arc<io::Error>>>;
@@ -48,9 +52,9 @@ type DialResult = Option<Result<(), Arc<io::Error>>>;
 pub(super) enum Found {
     Live(Arc<Connection>),
     /// A dial in flight, to be waited for.
-    Dialing(watch::Receiver<DialResult>),
+    Dialing(DialInFlight),
     /// A dial to be started, and then waited for.
-    ToDial(NewDial, watch::Receiver<DialResult>),
+    ToDial(NewDial, DialInFlight),
     BackingOff {
         remaining: Duration,
         source: Arc<io::Error>,
@@ -76,16 +80,17 @@ impl Connections {
             }
         }
         if let Some(dial) = &self.dial {
-            return Found::Dialing(dial.result.clone());
+            return Found::Dialing(dial.in_flight.clone());
         }
         if let Some((remaining, source)) = self.backoff.pending(now) {
             return Found::BackingOff { remaining, source };
         }
         let (sender, result) = watch::channel(None);
         let stop = CancellationToken::new();
-        self.dial = Some(Dial { result: result.clone(), stop: stop.clone() });
+        let in_flight = DialInFlight(result);
+        self.dial = Some(Dial { in_flight: in_flight.clone(), stop: stop.clone() });
         let guard = DialGuard { channel: Arc::downgrade(channel), result: sender };
-        Found::ToDial(NewDial { guard, stop }, result)
+        Found::ToDial(NewDial { guard, stop }, in_flight)
     }
 
     /// Ends the dial in flight.
@@ -115,11 +120,13 @@ impl Connections {
     }
 }
 
-/// Waits for the end of a dial. Cancel safe: the dial goes on for whoever else waits for it.
-pub(super) async fn dialed(mut result: watch::Receiver<DialResult>) -> Result<(), Arc<io::Error>> {
-    match result.wait_for(Option::is_some).await {
-        Ok(done) => done.clone().unwrap_or(Ok(())),
-        Err(_) => Err(Arc::new(io::Error::other("the dial was abandoned"))),
+impl DialInFlight {
+    /// Waits for its end. Cancel safe: the dial goes on for whoever else waits for it.
+    pub(super) async fn ended(mut self) -> Result<(), Arc<io::Error>> {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(done) => done.clone().unwrap_or(Ok(())),
+            Err(_) => Err(Arc::new(io::Error::other("the dial was abandoned"))),
+        }
     }
 }
 

@@ -319,11 +319,11 @@ fn the_caller_is_woken_by_whatever_ends_its_request() {
 fn a_refused_registration_gives_the_permits_back_as_they_were() {
     let fixture = Fixture::new();
     let record = Arc::into_inner(fixture.record(1, fixture.terms(1_000))).expect("nobody else has it");
-    let (request, bytes) = record.into_claim().expect("it is queued");
+    let (request, frame) = record.into_parts().expect("it is queued");
     assert_eq!(fixture.held(), (1, OVERHEAD + FRAME));
     drop(request);
     assert_eq!(fixture.held(), (0, FRAME));
-    drop(bytes);
+    drop(frame);
     fixture.assert_idle();
 }
 

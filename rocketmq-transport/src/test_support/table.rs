@@ -69,7 +69,8 @@ impl PendingTable {
         let mut frame = BytesMut::from(&encoded_success(opaque)[..]);
         let response = decode_frame(&mut frame, &FrameLimits::default());
         let response = response.ok().flatten().expect("what was encoded is a whole frame");
-        match self.pending.complete(owner, response, Instant::now()) {
+        let pending = self.pending.of(owner);
+        match pending.map_or_else(|nothing| nothing, |table| table.complete(response, Instant::now())) {
             Completion::Completed { .. } => Verdict::Completed,
             Completion::Late { by } => Verdict::Late(by),
             Completion::Unsolicited { ever_used } => Verdict::Unsolicited { ever_used },

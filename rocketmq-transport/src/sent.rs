@@ -1,0 +1,220 @@
+//! A request in the hands of a connection: its encoding and registration, and the caller's one wait, for its record
+//! to end.
+
+use std::{
+    borrow::Cow,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use pin_project_lite::pin_project;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::{
+    Command, EncodeError, Opaque, PendingRequestOwner, Request, RetireReason, StageClock, TransportConfig,
+    TransportError,
+    codec::Outgoing,
+    command::FLAG_ONEWAY,
+    connection::Connection,
+    pending::Refused,
+    request::{End, Frame, Kind, Outcome, RequestRecord},
+    trip::{Claim, Failure, Origin, Place, Trip},
+};
+
+/// A request in the hands of a connection.
+///
+/// Dropping it abandons the request: a queued frame is withdrawn, a begun one is finished and leaves a tombstone.
+#[derive(Debug)]
+pub(crate) struct Sent<'a> {
+    origin: Origin<'a>,
+    connection: Arc<Connection>,
+    record: Arc<RequestRecord>,
+    ended: bool,
+}
+
+/// Why a connection did not take a request.
+#[derive(Debug)]
+pub(crate) enum Rejected {
+    /// It must not start any more.
+    Expired,
+    /// The generation takes no more; the request goes on to the next.
+    Retired,
+    /// It cannot be written.
+    Invalid(EncodeError),
+}
+
+/// A request that has ended well.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// `None` where it was one-way.
+    pub(crate) response: Option<Command>,
+    pub(crate) clock: StageClock,
+    pub(crate) generation: PendingRequestOwner,
+    pub(crate) opaque: Opaque,
+}
+
+pin_project! {
+    /// The caller's one wait.
+    pub(crate) struct Wait<'a> {
+        sent: Sent<'a>,
+        limit: Limit,
+        #[pin]
+        timer: Sleep,
+    }
+}
+
+/// What ends the wait, if the record does not end before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    StartBy,
+    Deadline,
+    None,
+}
+
+impl<'a> Sent<'a> {
+    /// Registers a request with `connection` and queues its frame; what becomes of it is in the record. It takes body
+    /// and claim; a request whose generation has retired has them back.
+    pub(crate) fn submit(
+        connection: Arc<Connection>,
+        trip: &mut Trip<'a>,
+        request: &mut Request<'_>,
+    ) -> Result<Self, Rejected> {
+        let link = &connection.link;
+        let mut claim = trip.claim.take().expect("a request is admitted before it is submitted");
+        loop {
+            let Some(opaque) = link.table.issue_opaque() else {
+                link.retire(RetireReason::Opaques, trip.now);
+                trip.claim = Some(claim);
+                return Err(Rejected::Retired);
+            };
+            let head = encode(request, trip, &claim, opaque, &link.config).map_err(Rejected::Invalid)?;
+            let frame = Frame { head, body: std::mem::take(&mut request.body), bytes: claim.bytes };
+            let record = Arc::new(RequestRecord::new(opaque, trip.terms, frame, claim.request, trip.clock));
+            let refused = match link.table.register(&record, trip.now) {
+                Ok(()) => {
+                    link.pulse.mark_used(trip.now);
+                    // Closed lanes mean that whoever closed them ends the record.
+                    let _ = link.lanes.push(&record);
+                    return Ok(Self { origin: trip.origin, connection, record, ended: false });
+                }
+                Err(refused) => refused,
+            };
+            let parts = Arc::into_inner(record).and_then(RequestRecord::into_parts);
+            let (permit, frame) = parts.expect("a record that was not registered is ours alone");
+            claim = Claim { request: permit, bytes: frame.bytes };
+            request.body = frame.body;
+            match refused {
+                Refused::Expired => return Err(Rejected::Expired),
+                Refused::Retired => {
+                    trip.claim = Some(claim);
+                    return Err(Rejected::Retired);
+                }
+                Refused::KeyTaken => {}
+            }
+        }
+    }
+
+    /// Waits for the record to end: by its response, its deadline, its start-by instant, or the end of the
+    /// connection.
+    pub(crate) fn wait(self) -> Wait<'a> {
+        let (limit, at) = self.first_limit();
+        Wait { sent: self, limit, timer: sleep_until(at.unwrap_or_else(Instant::now)) }
+    }
+
+    fn first_limit(&self) -> (Limit, Option<Instant>) {
+        match (self.record.terms.start_by, self.record.terms.deadline.at()) {
+            (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Limit::StartBy, Some(start_by)),
+            (_, Some(at)) => (Limit::Deadline, Some(at)),
+            (_, None) => (Limit::None, None),
+        }
+    }
+
+    fn output(&self, outcome: Outcome, clock: StageClock) -> Result<Ended, TransportError> {
+        let response = match outcome {
+            Outcome::Answered(response) => Some(response),
+            Outcome::Written => None,
+            Outcome::Failed { kind, stage, fate } => {
+                let place = Place { connection: &self.connection, record: Some(&self.record) };
+                let failure = Failure { kind, stage, fate, clock };
+                return Err(self.origin.report(&self.record.terms, Some(place), failure));
+            }
+        };
+        let (generation, opaque) = (self.connection.link.owner(), self.record.opaque);
+        Ok(Ended { response, clock, generation, opaque })
+    }
+}
+
+impl Future for Wait<'_> {
+    type Output = Result<Ended, TransportError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut wait = self.project();
+        let (record, connection) = (&wait.sent.record, &wait.sent.connection);
+        let (outcome, clock) = loop {
+            if let Poll::Ready(ended) = record.poll_outcome(cx) {
+                break ended;
+            }
+            let end = match wait.limit {
+                Limit::StartBy => End::StartBy,
+                Limit::Deadline => End::Deadline,
+                Limit::None => return Poll::Pending,
+            };
+            ready!(wait.timer.as_mut().poll(cx));
+            connection.link.end(record, end, Instant::now());
+            // Ended by that, or started, or offered: then the writer ends it after its poll, and wakes us.
+            *wait.limit = match (end, record.terms.deadline.at()) {
+                (End::StartBy, Some(at)) => {
+                    wait.timer.as_mut().reset(at);
+                    Limit::Deadline
+                }
+                _ => Limit::None,
+            };
+        };
+        wait.sent.ended = true;
+        Poll::Ready(wait.sent.output(outcome, clock))
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.connection.link.end(&self.record, End::Drop, Instant::now());
+        }
+    }
+}
+
+/// The head of the frame, within the room that admission has found it to need.
+fn encode(
+    request: &Request<'_>,
+    trip: &Trip<'_>,
+    claim: &Claim,
+    opaque: Opaque,
+    config: &TransportConfig,
+) -> Result<Vec<u8>, EncodeError> {
+    let signature = trip.signature.as_deref().unwrap_or_default();
+    let outgoing = Outgoing { opaque, ..outgoing(request, signature, trip.terms.kind, config) };
+    let room = claim.bytes.bytes() as usize - outgoing.body_len;
+    outgoing.encode_head(room, &config.frame_limits())
+}
+
+/// The frame of a request, but for its body; its opaque is the longest.
+pub(crate) fn outgoing<'a>(
+    request: &'a Request<'_>,
+    signature: &'a [(Cow<'static, str>, String)],
+    kind: Kind,
+    config: &TransportConfig,
+) -> Outgoing<'a> {
+    Outgoing {
+        code: request.code,
+        opaque: Opaque(i32::MIN),
+        flag: if kind == Kind::Oneway { FLAG_ONEWAY } else { 0 },
+        version: config.version,
+        remark: None,
+        header: request.header,
+        signature,
+        body_len: request.body.len(),
+        encoding: config.header_encoding,
+    }
+}
