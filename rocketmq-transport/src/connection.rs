@@ -211,11 +211,15 @@ impl Connection {
         self.ended.cancelled().await;
     }
 
-    /// The head of the frame, within the room that admission has found it to need.
+    /// The head of the frame, in the room that admission has found it to need. With a signature it is measured
+    /// again: a signer announces no more than the bytes of its names and values.
     fn encode(&self, signed: &Signed<'_>, opaque: Opaque, claim: &Claim) -> Result<Vec<u8>, EncodeError> {
         let config = &*self.link.config;
         let outgoing = outgoing(signed, opaque, config);
-        let room = claim.bytes.bytes() as usize - outgoing.body_len;
+        let room = match signed.signature {
+            [] => claim.bytes.bytes() as usize - outgoing.body_len,
+            _ => outgoing.head_bound(),
+        };
         outgoing.encode_head(room, &config.frame_limits())
     }
 }
