@@ -185,7 +185,8 @@ impl Drop for Sent<'_> {
     }
 }
 
-/// The head of the frame, within the room that admission has found it to need.
+/// The head of the frame, in the room that admission has found it to need. With a signature it is measured again: a
+/// signer announces no more than the bytes of its names and values.
 fn encode(
     request: &Request<'_>,
     trip: &Trip<'_>,
@@ -195,7 +196,10 @@ fn encode(
 ) -> Result<Vec<u8>, EncodeError> {
     let signature = trip.signature.as_deref().unwrap_or_default();
     let outgoing = Outgoing { opaque, ..outgoing(request, signature, trip.terms.kind, config) };
-    let room = claim.bytes.bytes() as usize - outgoing.body_len;
+    let room = match signature {
+        [] => claim.bytes.bytes() as usize - outgoing.body_len,
+        _ => outgoing.head_bound(),
+    };
     outgoing.encode_head(room, &config.frame_limits())
 }
 
