@@ -63,7 +63,7 @@ fn check() -> Outcome<()> {
     let lines = differences.iter().map(|difference| format!("  {difference}\n")).collect::<String>();
     Err(format!(
         "instructions per operation:\n{lines}\
-        Either undo what raised them, or write down the new figures, so that the next change is held to them:\n  \
+        Undo what raised a count, or write down the new figures, so that the next change is held to them:\n  \
         UPDATE_FIGURES=1 tests/instructions"
     )
     .into())
