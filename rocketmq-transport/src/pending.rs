@@ -1,6 +1,7 @@
 //! The pending-request table: from owner to that generation's own table.
 
 mod generation;
+mod spread;
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -11,8 +12,10 @@ use std::{
     time::Duration,
 };
 
-use crate::PendingRequestOwner;
 use dashmap::DashMap;
+
+use self::spread::Spread;
+use crate::PendingRequestOwner;
 
 pub(crate) use generation::{Exit, GenerationTable, Phase, Refused, Tally, Vacancy};
 
@@ -22,7 +25,7 @@ pub(crate) use generation::{Exit, GenerationTable, Phase, Refused, Tally, Vacanc
 /// connections never wait for each other.
 #[derive(Debug)]
 pub(crate) struct PendingRequestTable {
-    generations: DashMap<PendingRequestOwner, Arc<GenerationTable>>,
+    generations: DashMap<PendingRequestOwner, Arc<GenerationTable>, Spread>,
     issued: AtomicU64,
     /// Tells this table's owners from another's.
     tag: u64,
@@ -32,7 +35,7 @@ impl PendingRequestTable {
     pub(crate) fn new() -> Self {
         // Each `RandomState` is seeded anew, so that no two tables have the same tag.
         let tag = RandomState::new().hash_one(());
-        Self { generations: DashMap::new(), issued: AtomicU64::new(0), tag }
+        Self { generations: DashMap::default(), issued: AtomicU64::new(0), tag }
     }
 
     /// A table for a new generation, under an owner that was never used before.

@@ -1,12 +1,10 @@
 //! What one generation awaits: an index from opaque to the records, and the door that retiring shuts.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    hash::{BuildHasherDefault, Hasher},
-};
+use std::collections::{HashMap, VecDeque};
 
 use tokio::time::Instant;
 
+use super::spread::Spread;
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
     request::{Delivery, RequestRecord},
@@ -33,7 +31,7 @@ pub(crate) struct GenerationTable {
 #[derive(Debug)]
 struct Inner {
     phase: Phase,
-    entries: HashMap<i32, Entry, BuildHasherDefault<OpaqueHasher>>,
+    entries: HashMap<i32, Entry, Spread>,
     /// Buried entries by age; some of them may have been answered since.
     graves: VecDeque<(Instant, i32)>,
     buried: usize,
@@ -417,30 +415,6 @@ impl Inner {
         }
     }
 }
-
-/// We issue the opaques ourselves, in order, so a multiplication spreads them well enough.
-#[derive(Debug, Default)]
-struct OpaqueHasher(u64);
-
-impl Hasher for OpaqueHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(SPREAD);
-        }
-    }
-
-    fn write_i32(&mut self, opaque: i32) {
-        self.0 = u64::from(opaque.cast_unsigned()).wrapping_mul(SPREAD);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// 2^64 divided by the golden ratio: consecutive numbers fall far apart in the upper bits, which the map uses
-/// for its tags, and are distinct in the lower ones.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[cfg(all(test, rocketmq_loom))]
 mod models;

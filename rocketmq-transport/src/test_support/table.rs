@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::encoded_success;
 use crate::{
     Class, Code, Command, Completion, FrameLimits, Opaque, Peer, PendingRequestOwner, PendingRequestTable,
-    RequestDeadline, RetireReason, Stage, StageClock, TransportConfig,
+    Permit, RequestDeadline, RetireReason, Stage, StageClock, TransportConfig,
     budget::{Ask, BudgetTree, PeerBudget},
     decode_frame,
     link::{Attention, Link},
@@ -63,12 +63,23 @@ impl PendingTable {
         Generation { link, budget: &self.budget }
     }
 
+    /// Claims room for one data request of so many bytes; `None` where there is not as much.
+    #[must_use]
+    pub fn admit(&self, bytes: u64) -> Option<Permit> {
+        self.budget.try_acquire(Class::Data, Ask { requests: 1, bytes }, Instant::now()).ok()
+    }
+
     /// Hands a response to the request that `owner` has under `opaque`.
     #[must_use]
     pub fn complete(&self, owner: PendingRequestOwner, opaque: Opaque) -> Verdict {
         let mut frame = BytesMut::from(&encoded_success(opaque)[..]);
         let response = decode_frame(&mut frame, &FrameLimits::default());
-        let response = response.ok().flatten().expect("what was encoded is a whole frame");
+        self.complete_with(owner, response.ok().flatten().expect("what was encoded is a whole frame"))
+    }
+
+    /// Hands `response` to the request that `owner` has under its opaque.
+    #[must_use]
+    pub fn complete_with(&self, owner: PendingRequestOwner, response: Command) -> Verdict {
         let pending = self.pending.of(owner);
         match pending.map_or_else(|nothing| nothing, |table| table.complete(response, Instant::now())) {
             Completion::Completed { .. } => Verdict::Completed,
@@ -105,6 +116,30 @@ impl<'a> Generation<'a> {
     #[must_use]
     pub fn register(&'a self, deadline: RequestDeadline) -> Option<PendingRequest<'a>> {
         let now = Instant::now();
+        let record = self.enter(deadline, now)?;
+        if let Offer::Frame(frame) = record.offer(now) {
+            drop(frame);
+            record.settle(Accepted::All, now);
+        }
+        Some(PendingRequest { record, link: &self.link })
+    }
+
+    /// Registers a request under the next opaque and queues its frame, which nobody writes; `None` where the generation
+    /// takes no more.
+    #[must_use]
+    pub fn queue(&'a self, deadline: RequestDeadline) -> Option<PendingRequest<'a>> {
+        let record = self.enter(deadline, Instant::now())?;
+        self.link.lanes.push(&record).ok()?;
+        Some(PendingRequest { record, link: &self.link })
+    }
+
+    /// Takes no more requests from now on.
+    pub fn retire(&self) {
+        self.link.retire(RetireReason::Silence, Instant::now());
+    }
+
+    /// Admits a request and enters it into the table.
+    fn enter(&self, deadline: RequestDeadline, now: Instant) -> Option<Arc<RequestRecord>> {
         let opaque = self.link.table.issue_opaque()?;
         let terms = Terms {
             code: Code(0),
@@ -121,16 +156,7 @@ impl<'a> Generation<'a> {
         let clock = StageClock::start(Stage::BeforeWrite, now);
         let record = Arc::new(RequestRecord::new(opaque, terms, frame, permit, clock));
         self.link.table.register(&record, now).ok()?;
-        if let Offer::Frame(frame) = record.offer(now) {
-            drop(frame);
-            record.settle(Accepted::All, now);
-        }
-        Some(PendingRequest { record, link: &self.link })
-    }
-
-    /// Takes no more requests from now on.
-    pub fn retire(&self) {
-        self.link.retire(RetireReason::Silence, Instant::now());
+        Some(record)
     }
 }
 
