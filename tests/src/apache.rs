@@ -16,6 +16,7 @@ mod run_folder;
 mod wait;
 
 pub use cluster::{Cluster, ClusterSpec, Member};
+pub use distribution::java_program;
 pub use dump::Dumped;
 pub use error::HarnessError;
 pub use node::BrokerSpec;

@@ -8,6 +8,7 @@ use std::{
 use super::{
     cache,
     error::HarnessError,
+    jvm,
     process::{run, watched},
 };
 
@@ -30,11 +31,7 @@ impl Distribution {
             maven.arg(format!("-DoutputDirectory={}", target.display()));
             run("mvn", maven, target, FETCH_LIMIT).map(drop)
         })?;
-        let programs = cache::made(version, "classes", &dump, |target| {
-            let mut compiler = watched("javac");
-            compiler.arg("-nowarn").arg("-cp").arg(jars.join("*")).arg("-d").arg(target).arg(&dump);
-            run("javac", compiler, target, COMPILE_LIMIT).map(drop)
-        })?;
+        let programs = compile(version, &jars, &dump)?;
         Ok(Self { jars, programs })
     }
 
@@ -42,6 +39,31 @@ impl Distribution {
     pub(crate) fn class_path(&self) -> String {
         format!("{}:{}/*", self.programs.display(), self.jars.display())
     }
+}
+
+/// The arguments with which `java` runs the class in the file `source`, of the same name, beside the jars of `version`:
+/// a Java machine as it comes, that logs nothing and keeps its files in `home`. What is missing is fetched and compiled.
+///
+/// # Errors
+///
+/// [`HarnessError`] when it cannot be fetched, or does not compile.
+pub fn java_program(version: &str, source: &Path, home: &Path) -> Result<Vec<String>, HarnessError> {
+    let Distribution { jars, .. } = Distribution::fetch(version)?;
+    let classes = compile(version, &jars, source)?;
+    let class_path = format!("{}:{}/*", classes.display(), jars.display());
+    let mut arguments =
+        jvm::quiet(home, &class_path).map_err(HarnessError::io(|| format!("write to {home:?}")))?;
+    arguments.extend(source.file_stem().map(|name| name.to_string_lossy().into_owned()));
+    Ok(arguments)
+}
+
+/// The folder of the classes that `source` is compiled to.
+fn compile(version: &str, jars: &Path, source: &Path) -> Result<PathBuf, HarnessError> {
+    cache::made(version, "classes", source, |target| {
+        let mut compiler = watched("javac");
+        compiler.arg("-nowarn").arg("-cp").arg(jars.join("*")).arg("-d").arg(target).arg(source);
+        run("javac", compiler, target, COMPILE_LIMIT).map(drop)
+    })
 }
 
 const FETCH_LIMIT: Duration = Duration::from_secs(600);

@@ -2,9 +2,15 @@
 
 use std::{fs, io, path::Path};
 
-/// The arguments of a Java machine that starts quickly, logs nothing, and keeps its files in `home`, where the
-/// configuration of its logs is written.
+/// The arguments of a Java machine that starts quickly, logs nothing, and keeps its files in `home`.
 pub(crate) fn arguments(home: &Path, class_path: &str) -> io::Result<Vec<String>> {
+    let quick = QUICK.iter().map(|&argument| argument.to_owned());
+    Ok(quick.chain(quiet(home, class_path)?).collect())
+}
+
+/// The arguments of a Java machine as it comes, but that it logs nothing and keeps its files in `home`, where the
+/// configuration of its logs is written.
+pub(crate) fn quiet(home: &Path, class_path: &str) -> io::Result<Vec<String>> {
     fs::create_dir_all(home.join("conf"))?;
     for quiet in [QUIET_BROKER, QUIET_NAME_SERVER] {
         fs::write(home.join(quiet), QUIET)?;
@@ -21,9 +27,9 @@ pub(crate) fn arguments(home: &Path, class_path: &str) -> io::Result<Vec<String>
     Ok(FIXED.iter().map(|&argument| argument.to_owned()).chain(own).collect())
 }
 
-const FIXED: [&str; 8] = [
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
+const QUICK: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
+const FIXED: [&str; 6] = [
     "-XX:-UsePerfData",
     "-Drocketmq.client.logUseSlf4j=true",
     // Version 4 needs these to unmap its files.

@@ -1,0 +1,73 @@
+//! Other people's clients, built where they can be.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rocketmq_tests::apache::java_program;
+
+use crate::{Outcome, process::Program};
+
+/// The transport of the published crates.
+pub(crate) fn published_transport() -> Option<Program> {
+    or_why_not("rocketmq-transport 1.0.0", published("published-transport"))
+}
+
+/// The clients that can send to a name server's brokers, of those that can be built here.
+pub(crate) fn producers() -> Vec<Program> {
+    [
+        or_why_not("Apache's Java client", java()),
+        or_why_not("Apache's Go client", go()),
+        or_why_not("rocketmq-client-rust 1.0.0", published("published-producer")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What cannot be built is left out, so that the rest can be measured where a tool is missing.
+fn or_why_not(what: &str, program: Outcome<Program>) -> Option<Program> {
+    program.inspect_err(|error| eprintln!("bench: {what} is not measured: {error}")).ok()
+}
+
+fn published(binary: &str) -> Outcome<Program> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--locked", "--quiet"]).current_dir(sources().join("published"));
+    // What this process was started with is for another workspace.
+    cargo.env_remove("CARGO_TARGET_DIR");
+    build(cargo)?;
+    Ok(Program::other(&made().join("published/release").join(binary)))
+}
+
+fn java() -> Outcome<Program> {
+    let home = made().join("java");
+    fs::create_dir_all(&home)?;
+    let arguments = java_program("5.5.0", &sources().join("java/BenchProducer.java"), &home)?;
+    Ok(Program::with_arguments("java", arguments))
+}
+
+fn go() -> Outcome<Program> {
+    let program = made().join("go-producer");
+    let mut go = Command::new("go");
+    go.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(".").current_dir(sources().join("go"));
+    build(go)?;
+    Ok(Program::other(&program))
+}
+
+fn build(mut command: Command) -> Outcome<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.stdin(Stdio::null()).status().map_err(|error| format!("{name}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{name} ended with {status}").into()) }
+}
+
+/// The folder of this package.
+fn sources() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of everything that is made from it beside the program itself.
+fn made() -> PathBuf {
+    sources().join("../../target/bench")
+}
