@@ -1,7 +1,6 @@
 //! The id a client gives each message (`MessageClientIDSetter`).
 
 use std::{
-    fmt::Write,
     net::{IpAddr, Ipv4Addr},
     sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
@@ -46,7 +45,8 @@ impl UniqueKeys {
         let mut key = String::with_capacity(Self::LENGTH);
         let bytes = self.prefix.into_iter().chain(self.time().to_be_bytes()).chain(count.to_be_bytes());
         for byte in bytes {
-            write!(key, "{byte:02X}").expect("a string takes what it is given");
+            key.push(HEX[usize::from(byte >> 4)].into());
+            key.push(HEX[usize::from(byte & 0xF)].into());
         }
         key
     }
@@ -70,6 +70,7 @@ const fn day_of_month(days: u64) -> u64 {
     day_of_year - (153 * month + 2) / 5
 }
 
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const SECONDS_A_DAY: u64 = 86_400;
 /// Days from 1 March of year 0 to the Unix epoch.
 const DAYS_TO_EPOCH: u64 = 719_468;
