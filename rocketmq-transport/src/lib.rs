@@ -61,6 +61,7 @@ mod usage;
 // What follows is not compiled for the model checker: it stands on tasks and sockets.
 #[cfg(not(rocketmq_loom))]
 mod call;
+#[cfg(not(rocketmq_loom))]
 mod channel;
 #[cfg(not(rocketmq_loom))]
 mod config;
@@ -84,6 +85,7 @@ mod reader;
 mod sent;
 #[cfg(not(rocketmq_loom))]
 mod server;
+#[cfg(not(rocketmq_loom))]
 mod signer;
 #[cfg(not(rocketmq_loom))]
 mod storm;
