@@ -70,23 +70,17 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut call = self.project();
         let ended = loop {
-            let sent = match call.state.as_mut().project() {
+            let next = match call.state.as_mut().project() {
                 StateProjection::Entered { entered } => {
-                    let entered = entered.take().expect(ENDED);
-                    match carry(call.transport, call.peer, entered) {
-                        Ok(Ok(sent)) => Ok(sent),
-                        Ok(Err(going_on)) => {
-                            call.state.set(State::Blocked { going_on });
-                            continue;
-                        }
-                        Err(error) => Err(error),
-                    }
+                    carry(call.transport, call.peer, entered.take().expect(ENDED))
                 }
-                StateProjection::Blocked { going_on } => ready!(going_on.as_mut().poll(cx)),
+                StateProjection::Blocked { going_on } => {
+                    ready!(going_on.as_mut().poll(cx)).map(|sent| State::Sent { wait: sent.wait() })
+                }
                 StateProjection::Sent { wait } => break ready!(wait.poll(cx)),
             };
-            match sent {
-                Ok(sent) => call.state.set(State::Sent { wait: sent.wait() }),
+            match next {
+                Ok(next) => call.state.set(next),
                 Err(error) => break Err(error),
             }
         };
@@ -104,13 +98,15 @@ fn carry<'a>(
     transport: &'a Transport,
     peer: &'a Peer,
     entered: Entered<'a>,
-) -> Result<Result<Sent<'a>, GoingOn<'a>>, TransportError> {
+) -> Result<State<'a>, TransportError> {
     let Entered { mut request, options, kind, at } = entered;
     let mut trip = Trip::start(peer, request.code, kind, &options, at);
     let channel = transport.channel(peer);
     Ok(match channel.carry(&mut trip, &mut request)? {
-        Carried::Sent(sent) => Ok(sent),
-        Carried::Blocked(on) => Err(Box::pin(async move { channel.go_on(trip, request, on).await })),
+        Carried::Sent(sent) => State::Sent { wait: sent.wait() },
+        Carried::Blocked(on) => {
+            State::Blocked { going_on: Box::pin(async move { channel.go_on(trip, request, on).await }) }
+        }
     })
 }
 

@@ -62,7 +62,7 @@ impl Terms {
 
     /// Whether a request that has not started at `now` still may.
     pub(crate) fn may_start(&self, now: Instant) -> bool {
-        !self.deadline.is_expired(now) && self.start_by.is_none_or(|start_by| now < start_by)
+        self.start_limit().is_none_or(|limit| now < limit)
     }
 
     /// Why a request that has not started at `now` never will, if so.
