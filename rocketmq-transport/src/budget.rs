@@ -18,7 +18,7 @@ mod ledger;
 mod slab;
 mod waiter;
 
-use std::{fmt, task::Waker};
+use std::{fmt, mem, task::Waker};
 
 use tokio::time::Instant;
 
@@ -137,6 +137,38 @@ impl Permit {
         let bytes = bytes.min(self.claim.bytes);
         self.claim.bytes -= bytes;
         Self { shared: Arc::clone(&self.shared), seat: self.seat, claim: Ask { requests: 0, bytes } }
+    }
+
+    /// Takes over what `other` claims, if both claim the same of the same tree; else `other` comes back.
+    fn merge(&mut self, mut other: Self) -> Result<(), Self> {
+        if self.seat != other.seat || !Arc::ptr_eq(&self.shared, &other.shared) {
+            return Err(other);
+        }
+        self.claim = self.claim.saturating_add(mem::take(&mut other.claim));
+        Ok(())
+    }
+}
+
+/// Permits that go back together, since each give-back takes the lock of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Returning(Option<Permit>);
+
+impl Returning {
+    /// Adds `permit`, and gives back at once what cannot go back together with it.
+    pub(crate) fn add(&mut self, permit: Permit) {
+        match &mut self.0 {
+            Some(returning) => {
+                if let Err(other) = returning.merge(permit) {
+                    *returning = other;
+                }
+            }
+            nothing => *nothing = Some(permit),
+        }
+    }
+
+    /// Gives back what was added.
+    pub(crate) fn give_back(&mut self) {
+        self.0 = None;
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{
     future::Future,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
 use pin_project_lite::pin_project;
@@ -72,7 +72,7 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
         let ended = loop {
             let next = match call.state.as_mut().project() {
                 StateProjection::Entered { entered } => {
-                    carry(call.transport, call.peer, entered.take().expect(ENDED))
+                    carry(call.transport, call.peer, entered.take().expect(ENDED), cx.waker())
                 }
                 StateProjection::Blocked { going_on } => {
                     ready!(going_on.as_mut().poll(cx)).map(|sent| State::Sent { wait: sent.wait() })
@@ -98,11 +98,12 @@ fn carry<'a>(
     transport: &'a Transport,
     peer: &'a Peer,
     entered: Entered<'a>,
+    waker: &Waker,
 ) -> Result<State<'a>, TransportError> {
     let Entered { mut request, options, kind, at } = entered;
     let mut trip = Trip::start(peer, request.code, kind, &options, at);
     let channel = transport.channel(peer);
-    Ok(match channel.carry(&mut trip, &mut request)? {
+    Ok(match channel.carry(&mut trip, &mut request, waker)? {
         Carried::Sent(sent) => State::Sent { wait: sent.wait() },
         Carried::Blocked(on) => {
             State::Blocked { going_on: Box::pin(async move { channel.go_on(trip, request, on).await }) }

@@ -6,13 +6,13 @@ mod keeper;
 use std::{
     future::poll_fn,
     sync::{Arc, OnceLock},
+    task::{Context, Poll, Waker},
 };
 
 use tokio::{
     task::AbortHandle,
     time::{Instant, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
 
 use self::{
     dial::{Connections, DialInFlight, Found},
@@ -22,11 +22,13 @@ use crate::{
     Admission, Certainty, CloseCause, InFlight, Peer, PeerUsage, PendingRequestTable, Permit, Request,
     RetireReason, Signing, Stage, Storm, TransportConfig, TransportError, TransportErrorKind, Verdict,
     budget::{AcquireError, Ask, PeerBudget, Refused},
+    closed::Closed,
     connect::Connector,
     connection::Connection,
     failure_log::{log_failure, log_folded},
     link::Attention,
     pending::Tally,
+    request::OVERHEAD,
     sent::{Rejected, Sent, outgoing},
     signer::Signer,
     sync::Mutex,
@@ -47,7 +49,7 @@ pub(crate) struct Fittings {
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) pending: Arc<PendingRequestTable>,
     /// Ends the waits of requests that have no record yet, and refuses new ones.
-    pub(crate) closed: CancellationToken,
+    pub(crate) closed: Closed,
 }
 
 #[derive(Debug)]
@@ -65,7 +67,7 @@ struct Shared {
     failures: Storm<(Stage, Certainty, &'static str), TransportError>,
     /// Started with the first connection, or the first line that was folded.
     keeper: OnceLock<AbortHandle>,
-    closed: CancellationToken,
+    closed: Closed,
 }
 
 impl Channel {
@@ -87,13 +89,15 @@ impl Channel {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Carries a request to a connection, if that takes no wait; else [`go_on`](Self::go_on) does.
+    /// Carries a request to a connection, if that takes no wait; else [`go_on`](Self::go_on) does. Its end will wake
+    /// `waker`.
     pub(crate) fn carry<'a>(
         &self,
         trip: &mut Trip<'a>,
         request: &mut Request<'_>,
+        waker: &Waker,
     ) -> Result<Carried<'a>, TransportError> {
-        self.shared.carry(trip, request)
+        self.shared.carry(trip, request, waker)
     }
 
     /// Carries a request on that was blocked. Cancel safe: what it has got is given back.
@@ -109,7 +113,9 @@ impl Channel {
                 Blocked::Dialing(dial) => self.shared.wait_for_dial(&mut trip, dial).await?,
                 Blocked::Signing => self.shared.sign(&mut trip, &request).await?,
             }
-            match self.shared.carry(&mut trip, &mut request)? {
+            let carry =
+                |cx: &mut Context<'_>| Poll::Ready(self.shared.carry(&mut trip, &mut request, cx.waker()));
+            match poll_fn(carry).await? {
                 Carried::Sent(sent) => return Ok(sent),
                 Carried::Blocked(on) => blocked = on,
             }
@@ -233,6 +239,7 @@ impl Shared {
         self: &Arc<Self>,
         trip: &mut Trip<'a>,
         request: &mut Request<'_>,
+        waker: &Waker,
     ) -> Result<Carried<'a>, TransportError> {
         if trip.claim.is_none()
             && let Some(ask) = self.admit(trip, request)?
@@ -246,13 +253,12 @@ impl Shared {
                 Err(dial) => return Ok(Carried::Blocked(Blocked::Dialing(dial))),
             };
             trip.enter(Stage::Signing)?;
-            let connection = trip.connection.insert(connection);
+            trip.connection = Some(connection);
             if self.signer.is_some() && trip.signature.is_none() {
                 return Ok(Carried::Blocked(Blocked::Signing));
             }
-            let connection = Arc::clone(connection);
             trip.enter(Stage::BeforeWrite)?;
-            match Sent::submit(connection, trip, request) {
+            match Sent::submit(trip, request, waker) {
                 Ok(sent) => return Ok(Carried::Sent(sent)),
                 Err(Rejected::Retired) => {}
                 Err(Rejected::Expired) => return Err(trip.expired(Instant::now())),
@@ -267,7 +273,7 @@ impl Shared {
     /// returned where it has to wait for it.
     fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Option<Ask>, TransportError> {
         trip.check()?;
-        if self.closed.is_cancelled() {
+        if self.closed.is_told() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }
         let ask = Ask { requests: 1, bytes: self.frame_bound(trip, request) + OVERHEAD };
@@ -354,6 +360,3 @@ fn claim(mut permit: Permit, ask: Ask) -> Claim {
     let bytes = permit.split_bytes(ask.bytes - OVERHEAD);
     Claim { request: permit, bytes }
 }
-
-/// What a request retains beside its frame: its record, its places in lane and table, and the caller's wait.
-const OVERHEAD: u64 = 512;

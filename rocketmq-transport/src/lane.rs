@@ -66,29 +66,49 @@ impl Lanes {
         drop(unlinked);
     }
 
-    /// Gives up the places of records of which the socket accepted a byte, in the order they were offered.
-    pub(crate) fn unlink_started(&self, records: &[Arc<RequestRecord>]) {
-        let mut inner = self.inner.lock();
-        for record in records {
-            // The caller's reference outlives the one unlinked, so no record is dropped under the lock.
-            if inner.lane(record.terms.class).remove(record).is_some() {
-                inner.streak = if record.terms.class == Class::Control { inner.streak + 1 } else { 0 };
+    /// Takes the next records out of their slots, at most `most` and not many more bytes than `bytes`; their places stay
+    /// theirs until the writer [gives them up](Self::give_up) or [puts the records back](Self::put_back). Control goes
+    /// first, at most [`CONTROL_IN_A_ROW`] while data waits; within a lane it goes in order.
+    pub(crate) fn take(&self, most: usize, bytes: usize, batch: &mut Vec<Arc<RequestRecord>>) {
+        let mut guard = self.inner.lock();
+        let Inner { control, data, streak, .. } = &mut *guard;
+        let (mut streak, mut room) = (*streak, bytes as u64);
+        let (mut next_control, mut next_data) = (control.first, data.first);
+        while batch.len() < most && room > 0 {
+            let from_control = next_control.is_some() && (streak < CONTROL_IN_A_ROW || next_data.is_none());
+            let (lane, next) =
+                if from_control { (&mut *control, &mut next_control) } else { (&mut *data, &mut next_data) };
+            let Some(place) = *next else { break };
+            let slot = &mut lane.slots[place as usize];
+            *next = slot.after;
+            streak = if from_control { streak + 1 } else { 0 };
+            if let Some(record) = slot.record.take() {
+                room = room.saturating_sub(record.terms.frame_bytes());
+                batch.push(record);
             }
         }
     }
 
-    /// Copies the next records to `batch`, at most `most`, leaving them in their places: control first, at most
-    /// [`CONTROL_IN_A_ROW`] while data waits; within a lane in order.
-    pub(crate) fn peek(&self, most: usize, batch: &mut Vec<Arc<RequestRecord>>) {
-        let inner = self.inner.lock();
-        let (mut control, mut data) = (inner.control.iter().peekable(), inner.data.iter().peekable());
-        let mut streak = inner.streak;
-        while batch.len() < most {
-            let from_control =
-                control.peek().is_some() && (streak < CONTROL_IN_A_ROW || data.peek().is_none());
-            let Some(record) = (if from_control { control.next() } else { data.next() }) else { break };
-            streak = if from_control { streak + 1 } else { 0 };
-            batch.push(Arc::clone(record));
+    /// Gives up the places of records that were taken and of which the socket accepted a byte, in the order they were
+    /// offered.
+    pub(crate) fn give_up<'a>(&self, started: impl Iterator<Item = &'a Arc<RequestRecord>>) {
+        let mut inner = self.inner.lock();
+        for record in started {
+            inner.streak = if record.terms.class == Class::Control { inner.streak + 1 } else { 0 };
+            inner.lane(record.terms.class).free(record.place());
+        }
+    }
+
+    /// Gives up the place of a record that was taken and is not to be written.
+    pub(crate) fn give_up_unwritten(&self, record: &Arc<RequestRecord>) {
+        self.inner.lock().lane(record.terms.class).free(record.place());
+    }
+
+    /// Puts records that were taken back into their slots, where others find them again.
+    pub(crate) fn put_back<'a>(&self, untouched: impl Iterator<Item = &'a Arc<RequestRecord>>) {
+        let mut inner = self.inner.lock();
+        for record in untouched {
+            inner.lane(record.terms.class).slots[record.place() as usize].record = Some(Arc::clone(record));
         }
     }
 
@@ -174,6 +194,7 @@ struct Lane {
 
 #[derive(Debug)]
 struct Slot {
+    /// `None` in a free slot, and while the writer has taken it.
     record: Option<Arc<RequestRecord>>,
     before: Option<u32>,
     /// In a free slot: the next free one.
@@ -207,14 +228,20 @@ impl Lane {
         place
     }
 
-    /// The slot may have been freed and used again since the record was told its place, so it must hold it.
+    /// Frees the slot of `record`, if it holds it: it may have been freed and used again since the record was told its
+    /// place, and while the writer has taken the record the place is the writer's.
     fn remove(&mut self, record: &Arc<RequestRecord>) -> Option<Arc<RequestRecord>> {
         let place = record.place();
-        let slot = self.slots.get_mut(place as usize)?;
-        if !slot.record.as_ref().is_some_and(|linked| Arc::ptr_eq(linked, record)) {
-            return None;
-        }
-        let removed = slot.record.take();
+        let removed =
+            self.slots.get_mut(place as usize)?.record.take_if(|linked| Arc::ptr_eq(linked, record))?;
+        self.free(place);
+        Some(removed)
+    }
+
+    /// Takes an empty slot out of the list.
+    fn free(&mut self, place: u32) {
+        let slot = &mut self.slots[place as usize];
+        debug_assert!(slot.record.is_none(), "what is in a slot is not dropped under the lock");
         let (before, after) = (slot.before, slot.after);
         slot.after = self.free;
         self.free = Some(place);
@@ -227,16 +254,6 @@ impl Lane {
             None => self.last = before,
         }
         self.len -= 1;
-        removed
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Arc<RequestRecord>> {
-        let mut place = self.first;
-        std::iter::from_fn(move || {
-            let slot = &self.slots[place? as usize];
-            place = slot.after;
-            slot.record.as_ref()
-        })
     }
 }
 

@@ -64,6 +64,8 @@ mod call;
 #[cfg(not(rocketmq_loom))]
 mod channel;
 #[cfg(not(rocketmq_loom))]
+mod closed;
+#[cfg(not(rocketmq_loom))]
 mod config;
 #[cfg(not(rocketmq_loom))]
 mod connect;

@@ -15,7 +15,7 @@ use crate::{
     Command, Completion, Fold, InFlight, InFlightRequest, LateAnswer, Peer, PendingRequestOwner,
     PendingRequestTable, RetirePolicy, RetireReason, Storm, TransportConfig, Verdict,
     lane::Lanes,
-    pending::{Exit, GenerationTable, Phase, Vacancy},
+    pending::{Completed, Exit, GenerationTable, Phase, Vacancy},
     pulse::Pulse,
     request::{Delivery, End, Ending, Place, RequestRecord, Settled},
 };
@@ -92,30 +92,34 @@ impl Link {
         }
     }
 
+    /// As [`discard`](Self::discard), of one that the writer has taken out of its lane.
+    pub(crate) fn discard_taken(&self, record: &Arc<RequestRecord>) {
+        self.lanes.give_up_unwritten(record);
+        self.unlink(record, Exit::Failed);
+    }
+
     /// A request was withdrawn: out of lane and table with it.
     pub(crate) fn discard(&self, record: &Arc<RequestRecord>) {
         self.lanes.unlink(record);
         self.unlink(record, Exit::Failed);
     }
 
-    /// What is pending under this generation, looked up once for all responses of a read.
-    pub(crate) fn pending(&self) -> Result<Arc<GenerationTable>, Completion> {
-        self.pending.of(self.owner())
+    /// Responses were read: takes them out of `responses` and ends what they answer; `completed` is room for that.
+    pub(crate) fn deliver(&self, responses: &mut Vec<Command>, completed: &mut Completed, now: Instant) {
+        self.pulse.mark_response(now);
+        match self.pending.of(self.owner()) {
+            Ok(table) => table.complete(responses.drain(..), now, completed),
+            Err(completion) => {
+                responses.drain(..).for_each(|response| completed.note(response.opaque().0, completion));
+            }
+        }
+        completed.release();
+        for (opaque, completion) in completed.notable() {
+            self.note(opaque, completion);
+        }
     }
 
-    /// A response was read, to something of `pending`.
-    pub(crate) fn deliver(
-        &self,
-        pending: &Result<Arc<GenerationTable>, Completion>,
-        response: Command,
-        now: Instant,
-    ) {
-        self.pulse.mark_response(now);
-        let opaque = response.opaque().0;
-        let completion = match pending {
-            Ok(table) => table.complete(response, now),
-            Err(completion) => *completion,
-        };
+    fn note(&self, opaque: i32, completion: Completion) {
         match completion {
             Completion::Completed { vacancy: Vacancy::Drained } => self.attention.call(),
             Completion::Completed { vacancy: Vacancy::None } => {}

@@ -17,7 +17,7 @@ use dashmap::DashMap;
 use self::spread::Spread;
 use crate::PendingRequestOwner;
 
-pub(crate) use generation::{Exit, GenerationTable, Phase, Refused, Tally, Vacancy};
+pub(crate) use generation::{Completed, Exit, GenerationTable, Phase, Refused, Tally, Vacancy};
 
 /// What awaits a response on all connections of a transport, keyed by (owner, opaque).
 ///

@@ -10,7 +10,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{CloseCause, FrameLimits, codec::decode_frame, link::Link, stream::ReadHalf};
+use crate::{
+    CloseCause, Command, FrameError, FrameLimits, codec::decode_frame, link::Link, pending::Completed,
+    stream::ReadHalf,
+};
 
 /// Reads until it is told to stop, and then what the socket already holds, or until it cannot go on.
 pub(crate) struct Reader {
@@ -18,6 +21,10 @@ pub(crate) struct Reader {
     io: ReadHalf,
     limits: FrameLimits,
     buffer: BytesMut,
+    /// How much the next read has room for.
+    room: usize,
+    responses: Vec<Command>,
+    completed: Completed,
     /// When the frame in the buffer was begun.
     begun: Option<Instant>,
 }
@@ -25,7 +32,16 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(link: Arc<Link>, io: ReadHalf) -> Self {
         let limits = link.config.frame_limits();
-        Self { link, io, limits, buffer: BytesMut::new(), begun: None }
+        Self {
+            link,
+            io,
+            limits,
+            buffer: BytesMut::new(),
+            room: MIN_READ,
+            responses: Vec::new(),
+            completed: Completed::default(),
+            begun: None,
+        }
     }
 
     /// Runs until the stream ends, which is an error to what is pending, or until `stop`.
@@ -101,27 +117,41 @@ impl Reader {
 
     /// One read, and every whole frame of it delivered. Cancel safe: what was read is in the buffer.
     async fn fill(&mut self) -> Result<(), CloseCause> {
-        self.buffer.reserve(MIN_READ);
+        self.buffer.reserve(self.room);
         match self.io.read_buf(&mut self.buffer).await {
             Ok(0) => return Err(CloseCause::EndOfStream),
-            Ok(_) => {}
+            Ok(read) => self.room = next_room(self.room, read),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(CloseCause::Io(Arc::new(error))),
         }
         let now = Instant::now();
         self.link.pulse.mark_heard(now);
-        let pending = self.link.pending();
-        loop {
-            match decode_frame(&mut self.buffer, &self.limits) {
-                Ok(Some(command)) if command.is_response() => self.link.deliver(&pending, command, now),
-                Ok(Some(_)) => self.link.table.count_peer_request(),
-                Ok(None) => break,
-                Err(error) => return Err(CloseCause::Malformed(error)),
-            }
-            self.begun = None;
-        }
+        let decoded = self.decode(now);
+        self.deliver(now);
         self.begun = if self.buffer.is_empty() { None } else { self.begun.or(Some(now)) };
+        decoded.map_err(CloseCause::Malformed)
+    }
+
+    /// Takes every whole frame out of the buffer.
+    fn decode(&mut self, now: Instant) -> Result<(), FrameError> {
+        while let Some(command) = decode_frame(&mut self.buffer, &self.limits)? {
+            self.begun = None;
+            if command.is_response() {
+                self.responses.push(command);
+            } else {
+                self.link.table.count_peer_request();
+            }
+            if self.responses.len() == MAX_AT_ONCE {
+                self.deliver(now);
+            }
+        }
         Ok(())
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        if !self.responses.is_empty() {
+            self.link.deliver(&mut self.responses, &mut self.completed, now);
+        }
     }
 }
 
@@ -140,7 +170,21 @@ pub(crate) enum ReadEnd {
     Failed(CloseCause),
 }
 
-/// The least room for one read.
+/// A read that leaves no room is followed by one with twice as much, and one that leaves most of it by one with half.
+fn next_room(room: usize, read: usize) -> usize {
+    if read >= room {
+        (2 * room).min(MAX_READ)
+    } else if read < room / 4 {
+        (room / 2).max(MIN_READ)
+    } else {
+        room
+    }
+}
+
+/// The least and the most room for one read.
 const MIN_READ: usize = 8 << 10;
+const MAX_READ: usize = 64 << 10;
+/// So many responses are delivered under one lock.
+const MAX_AT_ONCE: usize = 32;
 /// How many reads are made of a socket that never runs empty, once the connection has ended.
 const MAX_LAST_READS: usize = 64;

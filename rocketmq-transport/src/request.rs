@@ -14,10 +14,11 @@ use std::{
 use tokio::time::Instant;
 
 pub(crate) use self::terms::{
-    Accepted, Delivery, End, Ending, Frame, Kind, Late, Look, Offer, Outcome, Place, Settled, Terms,
+    Accepted, Delivery, End, Ending, Frame, Kind, Late, Look, OVERHEAD, Offer, Outcome, Place, Settled, Terms,
 };
 use crate::{
     CloseCause, Command, Opaque, Permit, Stage, StageClock, TransportErrorKind,
+    budget::Returning,
     stage::FrameFate,
     sync::{
         Mutex,
@@ -97,9 +98,20 @@ pub(crate) struct Leftover {
     waker: Option<Waker>,
 }
 
+impl Leftover {
+    /// Lets the permit go back together with others.
+    pub(crate) fn permit_to(&mut self, returning: &mut Returning) {
+        if let Some(permit) = self.permit.take() {
+            returning.add(permit);
+        }
+    }
+}
+
 impl Drop for Leftover {
     fn drop(&mut self) {
-        drop((self.permit.take(), self.frame.take(), self.response.take()));
+        self.permit = None;
+        self.frame = None;
+        self.response = None;
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -107,10 +119,16 @@ impl Drop for Leftover {
 }
 
 impl RequestRecord {
-    /// A queued request; `clock` has entered [`Stage::BeforeWrite`].
-    pub(crate) fn new(opaque: Opaque, terms: Terms, frame: Frame, permit: Permit, clock: StageClock) -> Self {
-        let inner =
-            Inner { state: State::Queued(frame), clock, outcome: None, waker: None, permit: Some(permit) };
+    /// A queued request; `clock` has entered [`Stage::BeforeWrite`], and `waker` is woken when it ends.
+    pub(crate) fn new(
+        opaque: Opaque,
+        terms: Terms,
+        (frame, permit): (Frame, Permit),
+        clock: StageClock,
+        waker: &Waker,
+    ) -> Self {
+        let (state, waker) = (State::Queued(frame), Some(waker.clone()));
+        let inner = Inner { state, clock, outcome: None, waker, permit: Some(permit) };
         Self { opaque, terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
     }
 

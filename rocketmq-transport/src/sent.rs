@@ -6,7 +6,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
 use pin_project_lite::pin_project;
@@ -56,9 +56,10 @@ pub(crate) struct Ended {
 }
 
 pin_project! {
-    /// The caller's one wait.
+    /// The caller's one wait, polled first by the task that submitted.
     pub(crate) struct Wait<'a> {
         sent: Sent<'a>,
+        polled: bool,
         limit: Limit,
         #[pin]
         timer: Sleep,
@@ -74,13 +75,14 @@ enum Limit {
 }
 
 impl<'a> Sent<'a> {
-    /// Registers a request with `connection` and queues its frame; what becomes of it is in the record. It takes body
-    /// and claim; a request whose generation has retired has them back.
+    /// Registers a request with the connection it has and queues its frame; what becomes of it is in the record, which
+    /// wakes `waker`. It takes body, claim and connection; a request whose generation has retired has them back.
     pub(crate) fn submit(
-        connection: Arc<Connection>,
         trip: &mut Trip<'a>,
         request: &mut Request<'_>,
+        waker: &Waker,
     ) -> Result<Self, Rejected> {
+        let connection = trip.connection.as_ref().expect("a request has a connection before it is submitted");
         let link = &connection.link;
         let mut claim = trip.claim.take().expect("a request is admitted before it is submitted");
         loop {
@@ -91,12 +93,13 @@ impl<'a> Sent<'a> {
             };
             let head = encode(request, trip, &claim, opaque, &link.config).map_err(Rejected::Invalid)?;
             let frame = Frame { head, body: std::mem::take(&mut request.body), bytes: claim.bytes };
-            let record = Arc::new(RequestRecord::new(opaque, trip.terms, frame, claim.request, trip.clock));
+            let retained = (frame, claim.request);
+            let record = Arc::new(RequestRecord::new(opaque, trip.terms, retained, trip.clock, waker));
             let refused = match link.table.register(&record, trip.now) {
                 Ok(()) => {
-                    link.pulse.mark_used(trip.now);
                     // Closed lanes mean that whoever closed them ends the record.
                     let _ = link.lanes.push(&record);
+                    let connection = trip.connection.take().expect("it had one");
                     return Ok(Self { origin: trip.origin, connection, record, ended: false });
                 }
                 Err(refused) => refused,
@@ -120,7 +123,7 @@ impl<'a> Sent<'a> {
     /// connection.
     pub(crate) fn wait(self) -> Wait<'a> {
         let (limit, at) = self.first_limit();
-        Wait { sent: self, limit, timer: sleep_until(at.unwrap_or_else(Instant::now)) }
+        Wait { sent: self, polled: false, limit, timer: sleep_until(at.unwrap_or_else(Instant::now)) }
     }
 
     fn first_limit(&self) -> (Limit, Option<Instant>) {
@@ -153,7 +156,10 @@ impl Future for Wait<'_> {
         let mut wait = self.project();
         let (record, connection) = (&wait.sent.record, &wait.sent.connection);
         let (outcome, clock) = loop {
-            if let Poll::Ready(ended) = record.poll_outcome(cx) {
+            // The record has had the waker of the first poll from the start.
+            if std::mem::replace(wait.polled, true)
+                && let Poll::Ready(ended) = record.poll_outcome(cx)
+            {
                 break ended;
             }
             let end = match wait.limit {

@@ -4,7 +4,6 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Class, Command, ConfigError, Connector, FailureLog, InFlight, Opaque, Peer, PendingRequestOwner, Permit,
@@ -13,6 +12,7 @@ use crate::{
     budget::BudgetTree,
     call::{Call, Entered},
     channel::{Channel, Fittings},
+    closed::Closed,
     peer::PeerHash,
     pending::{PendingRequestTable, Tally},
     request::Kind,
@@ -263,8 +263,8 @@ impl Transport {
     /// What was begun goes on when the future is dropped, without the bound; call it again to wait on.
     pub async fn close(&self, bound: Duration) -> CloseReport {
         let bound = RequestDeadline::after(bound).at();
-        // First of all: a channel that is not listed below finds it cancelled before it opens anything.
-        self.shared.fittings.closed.cancel();
+        // First of all: a channel that is not listed below finds it told before it opens anything.
+        self.shared.fittings.closed.tell();
         let channels = self.channels();
         let mut before = Tally::default();
         for channel in &channels {
@@ -349,7 +349,7 @@ impl TransportBuilder {
             connector: self.connector.unwrap_or_else(|| Arc::new(TcpConnector::new())),
             signer: self.signer,
             pending: Arc::new(PendingRequestTable::new()),
-            closed: CancellationToken::new(),
+            closed: Closed::default(),
         };
         Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: DashMap::default() }) })
     }

@@ -3,11 +3,11 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Admission, CallOptions, Certainty, Code, Peer, Permit, Signature, Stage, StageClock, TransportError,
     TransportErrorKind,
+    closed::Closed,
     connection::Connection,
     error::Report,
     request::{Kind, Late, RequestRecord, Terms},
@@ -30,6 +30,8 @@ pub(crate) struct Trip<'a> {
     /// From signing on; one signature serves every connection.
     pub(crate) signature: Option<Signature>,
     stage: Stage,
+    /// Whether it was found at `now` that the request may start.
+    checked: bool,
 }
 
 /// What a request takes through admission to its frame and record.
@@ -82,6 +84,7 @@ impl<'a> Trip<'a> {
             connection: None,
             signature: None,
             stage: Stage::Admission,
+            checked: false,
         }
     }
 
@@ -95,13 +98,17 @@ impl<'a> Trip<'a> {
 
     /// Fails where the request must not start any more.
     pub(crate) fn check(&mut self) -> Result<(), TransportError> {
-        if self.terms.may_start(self.now) { Ok(()) } else { Err(self.expired(self.now)) }
+        if !self.checked && !self.terms.may_start(self.now) {
+            return Err(self.expired(self.now));
+        }
+        self.checked = true;
+        Ok(())
     }
 
     /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
     pub(crate) async fn until<F: Future>(
         &mut self,
-        closed: &CancellationToken,
+        closed: &Closed,
         future: F,
     ) -> Result<F::Output, TransportError> {
         let limit = self.terms.start_limit();
@@ -110,9 +117,10 @@ impl<'a> Trip<'a> {
             biased;
             output = future => {
                 self.now = Instant::now();
+                self.checked = false;
                 Ok(output)
             }
-            () = closed.cancelled() => Err(self.fail(TransportErrorKind::Closed)),
+            () = closed.told() => Err(self.fail(TransportErrorKind::Closed)),
             () = &mut expired, if limit.is_some() => Err(self.expired(Instant::now())),
         }
     }

@@ -20,6 +20,7 @@ use tokio::{
 
 use crate::{
     Acceptance, CloseCause,
+    budget::Returning,
     lane::Ready,
     link::Link,
     request::{Accepted, Frame, Offer, RequestRecord},
@@ -33,10 +34,12 @@ pub(crate) struct Writer {
     acceptance: Acceptance,
     /// The frames at hand: those begun, then those offered in the poll at hand.
     hand: VecDeque<InHand>,
-    /// Records on their way from the lane to the hand, or out of the lane for good.
+    /// Records on their way from the lane to the hand.
     records: Vec<Arc<RequestRecord>>,
     /// Small pieces, copied together so that one slice carries many frames.
     staging: Vec<u8>,
+    /// The bytes of the frames that are done.
+    returning: Returning,
     flush: Flush,
     /// When the socket last accepted something, or was first asked to.
     progress: Instant,
@@ -76,6 +79,7 @@ impl Writer {
             hand: VecDeque::new(),
             records: Vec::new(),
             staging: Vec::new(),
+            returning: Returning::default(),
             flush: Flush::Done,
             progress: now,
             limit: Box::pin(sleep_until(now)),
@@ -151,17 +155,16 @@ impl Writer {
         if room == 0 {
             return;
         }
-        self.link.lanes.peek(MAX_BATCH_FRAMES, &mut self.records);
+        self.link.lanes.take(MAX_BATCH_FRAMES, room, &mut self.records);
+        if !self.records.is_empty() {
+            self.link.pulse.mark_used(now);
+        }
         for record in self.records.drain(..) {
-            if room == 0 {
-                break;
-            }
             match record.offer(now) {
                 Offer::Frame(frame) => {
-                    room = room.saturating_sub(frame.len());
                     self.hand.push_back(InHand { record, frame, accepted: 0, begun: None });
                 }
-                Offer::Gone => self.link.discard(&record),
+                Offer::Gone => self.link.discard_taken(&record),
             }
         }
     }
@@ -191,49 +194,63 @@ impl Writer {
     }
 
     /// Tells each record what became of its frame, and keeps the frames that are begun and not finished.
-    fn apply(&mut self, mut accepted: usize, offered: usize, now: Instant) {
-        let mut touched = match self.acceptance {
+    fn apply(&mut self, accepted: usize, offered: usize, now: Instant) {
+        let touched = match self.acceptance {
             Acceptance::Exact => accepted,
             Acceptance::Offered => offered,
         };
-        for _ in 0..self.hand.len() {
-            let Some(mut at_hand) = self.hand.pop_front() else { break };
-            let left = at_hand.frame.len() - at_hand.accepted;
-            let touched_of_it = touched.min(left);
-            touched -= touched_of_it;
-            let accepted_of_it = accepted.min(left);
-            accepted -= accepted_of_it;
-            at_hand.accepted += accepted_of_it;
-            let whole = accepted_of_it == left;
-            let InHand { record, begun, .. } = &mut at_hand;
-            let settled = match begun {
-                Some(_) if whole => (record.finish(now), None),
-                Some(_) => {
-                    self.hand.push_back(at_hand);
-                    continue;
-                }
-                None if whole => record.settle(Accepted::All, now),
-                None if touched_of_it > 0 => {
-                    *begun = Some(now);
-                    record.settle(Accepted::Some, now)
-                }
-                None => {
-                    let InHand { record, frame, .. } = at_hand;
-                    self.link.settle(&record, record.settle(Accepted::Nothing(frame), now), now);
-                    continue;
-                }
-            };
-            self.link.settle(record, settled, now);
-            self.records.push(Arc::clone(record));
-            if !whole {
-                self.hand.push_back(at_hand);
+        let begun = self.count_started(touched);
+        let whole = self.accept(accepted);
+        let lanes = &self.link.lanes;
+        let newly = self.hand.range(..begun).filter(|at_hand| at_hand.begun.is_none());
+        lanes.give_up(newly.map(|at_hand| &at_hand.record));
+        if begun < self.hand.len() {
+            lanes.put_back(self.hand.range(begun..).map(|at_hand| &at_hand.record));
+        }
+        for InHand { record, frame, .. } in self.hand.drain(begun..) {
+            self.link.settle(&record, record.settle(Accepted::Nothing(frame), now), now);
+        }
+        for at_hand in self.hand.range_mut(whole..) {
+            if at_hand.begun.is_none() {
+                at_hand.begun = Some(now);
+                self.link.settle(&at_hand.record, at_hand.record.settle(Accepted::Some, now), now);
             }
         }
-        if !self.records.is_empty() {
-            self.link.lanes.unlink_started(&self.records);
-            self.records.clear();
+        for InHand { record, frame, begun, .. } in self.hand.drain(..whole) {
+            let settled = match begun {
+                Some(_) => (record.finish(now), None),
+                None => record.settle(Accepted::All, now),
+            };
+            self.link.settle(&record, settled, now);
+            self.returning.add(frame.let_go());
+        }
+        self.returning.give_back();
+        if begun > 0 {
             self.flush = Flush::Due;
         }
+    }
+
+    /// How many of the frames at hand count as begun, once the socket was told of so many more bytes.
+    fn count_started(&self, mut touched: usize) -> usize {
+        let reached = |at_hand: &&InHand| {
+            let reached = at_hand.begun.is_some() || touched > 0;
+            touched = touched.saturating_sub(at_hand.frame.len() - at_hand.accepted);
+            reached
+        };
+        self.hand.iter().take_while(reached).count()
+    }
+
+    /// Notes that the socket has accepted so many more bytes; how many frames are whole.
+    fn accept(&mut self, mut accepted: usize) -> usize {
+        for (whole, at_hand) in self.hand.iter_mut().enumerate() {
+            let of_it = accepted.min(at_hand.frame.len() - at_hand.accepted);
+            accepted -= of_it;
+            at_hand.accepted += of_it;
+            if at_hand.accepted < at_hand.frame.len() {
+                return whole;
+            }
+        }
+        self.hand.len()
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

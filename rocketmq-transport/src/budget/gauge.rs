@@ -29,6 +29,11 @@ impl Gauge {
         self.used.bytes -= ask.bytes;
     }
 
+    pub(super) const fn fits(&self, ask: Ask) -> bool {
+        let Self { limit, used } = self;
+        ask.requests <= limit.requests - used.requests && ask.bytes <= limit.bytes - used.bytes
+    }
+
     /// Why `ask` does not fit now; requests are looked at before bytes.
     pub(super) fn saturated(&self, level: Level, ask: Ask) -> Option<Refusal> {
         let Limit { requests, bytes } = self.limit;

@@ -20,14 +20,14 @@ use super::{
 use crate::{RequestDeadline, Used};
 
 /// One class at one peer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub(super) peer: usize,
     pub(super) class: Class,
 }
 
 /// Where a claim is charged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seat {
     /// At the client level alone.
     Client,
@@ -101,6 +101,10 @@ impl Ledger {
         now: Instant,
         deferred: &mut Deferred,
     ) -> Result<(), Refused> {
+        if self.waiters.is_empty() && self.fits(leaf, ask) {
+            self.take(leaf, ask);
+            return Ok(());
+        }
         self.latest = self.latest.max(Some(now));
         let expired = self.expire_fronts(leaf, deferred);
         let taken = match self.saturated_for_newcomer(leaf, ask) {
@@ -273,6 +277,13 @@ impl Ledger {
             Dimension::Bytes => with_those_ahead.bytes,
         };
         Some(Refusal { asked, ..refusal })
+    }
+
+    /// Whether nothing of [`path`](Self::path) is saturated.
+    fn fits(&self, leaf: Leaf, ask: Ask) -> bool {
+        let node = self.peers.at(leaf.peer);
+        let shared = || node.gauge.fits(ask) && self.client.fits(ask);
+        node.leaves[leaf.class as usize].gauge.fits(ask) && (leaf.class == Class::Control || shared())
     }
 
     fn saturated(&self, leaf: Leaf, ask: Ask) -> Option<Refusal> {

@@ -65,7 +65,7 @@ pub(super) enum Found {
 impl Connections {
     /// The live connection, or the one dial in flight; if there is none, the caller starts it.
     pub(super) fn find(&mut self, channel: &Arc<Shared>, now: Instant) -> Found {
-        if channel.closed.is_cancelled() {
+        if channel.closed.is_told() {
             return Found::Closed;
         }
         if let Some(current) = &self.current {
@@ -191,7 +191,7 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
     let mut connections = channel.connections.lock();
     connections.dial = None;
     let opened = match dialed {
-        Ok(stream) if !channel.closed.is_cancelled() => {
+        Ok(stream) if !channel.closed.is_told() => {
             let (config, pending) = (Arc::clone(&channel.config), Arc::clone(&channel.pending));
             let link = Link::new(config, pending, Arc::clone(&channel.attention), now);
             let (connection, task) = Connection::open(stream, link, &channel.peer);

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     CloseCause,
     request::{
-        End, Ending, Offer,
+        Accepted, End, Ending, Offer,
         fixture::{Fixture, outcome},
     },
     sync::model::{block_on, check},
@@ -56,8 +56,8 @@ fn the_writer_misses_no_frame_and_no_close() {
                 Ready::Frames(queued) => {
                     assert_eq!(queued, 1);
                     let mut batch = Vec::new();
-                    lanes.peek(2, &mut batch);
-                    lanes.unlink_started(&batch);
+                    lanes.take(2, usize::MAX, &mut batch);
+                    lanes.give_up(batch.iter());
                     begun += batch.len();
                     // The socket is full: only the close wakes the writer until it has looked.
                     let _ = lanes.poll_closed(&Context::from_waker(Waker::noop()));
@@ -104,18 +104,24 @@ fn a_withdrawn_record_is_out_of_its_lane_and_its_slot_serves_the_next() {
                 lanes.push(&second).expect("the lanes are open");
             })
         };
-        // The writer finds the first before or after it was withdrawn, and takes it out once more.
+        // The writer takes the first before it is withdrawn, or finds it gone.
         let mut batch = Vec::new();
-        lanes.peek(1, &mut batch);
+        lanes.take(1, usize::MAX, &mut batch);
         caller.join().unwrap();
-        for record in batch {
-            if let Offer::Gone = record.offer(fixture.at(10)) {
-                assert_eq!(record.opaque.0, 1);
-                lanes.unlink(&record);
+        for record in &batch {
+            match record.offer(fixture.at(10)) {
+                Offer::Gone => {
+                    assert_eq!(record.opaque.0, 1);
+                    lanes.give_up_unwritten(record);
+                }
+                Offer::Frame(frame) => {
+                    lanes.put_back([record].into_iter());
+                    record.settle(Accepted::Nothing(frame), fixture.at(10));
+                }
             }
         }
         let mut left = Vec::new();
-        lanes.peek(2, &mut left);
+        lanes.take(2, usize::MAX, &mut left);
         assert_eq!(left.iter().map(|record| record.opaque.0).collect::<Vec<_>>(), [2]);
         lanes.clear();
     });

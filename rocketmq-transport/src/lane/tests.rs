@@ -8,7 +8,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::request::{Terms, fixture::Fixture};
+use crate::request::{OVERHEAD, Terms, fixture::Fixture};
 
 /// Lanes, and the records that are put into them.
 struct Bench {
@@ -28,15 +28,22 @@ impl Bench {
         record
     }
 
-    /// The opaques of the next records, in the order in which the writer takes them.
+    /// The opaques of the next records, in the order in which the writer takes them; the socket accepts nothing.
     fn peek(&self, most: usize) -> Vec<i32> {
-        self.batch(most).iter().map(|record| record.opaque.0).collect()
+        let batch = self.take(most);
+        self.lanes.put_back(batch.iter());
+        batch.iter().map(|record| record.opaque.0).collect()
     }
 
-    fn batch(&self, most: usize) -> Vec<Arc<RequestRecord>> {
+    fn take(&self, most: usize) -> Vec<Arc<RequestRecord>> {
         let mut batch = Vec::new();
-        self.lanes.peek(most, &mut batch);
+        self.lanes.take(most, usize::MAX, &mut batch);
         batch
+    }
+
+    /// The writer takes the next records, and the socket accepts some of each.
+    fn start(&self, most: usize) {
+        self.lanes.give_up(self.take(most).iter());
     }
 
     fn slots(&self) -> usize {
@@ -96,8 +103,44 @@ fn a_stale_place_takes_nothing_from_the_record_that_has_it_now() {
     assert_eq!(first.place(), second.place());
     bench.lanes.unlink(&first);
     assert_eq!(bench.peek(9), [2]);
-    bench.lanes.unlink_started(&[first]);
-    assert_eq!(bench.peek(9), [2]);
+}
+
+#[test]
+fn the_place_of_a_taken_record_is_the_writers_also_when_it_is_withdrawn() {
+    let bench = Bench::new();
+    let [first, _second] = [1, 2].map(|opaque| bench.push(Class::Data, opaque));
+    let taken = bench.take(1);
+    bench.lanes.unlink(&first);
+    assert_eq!((bench.lanes.len(), bench.peek(9)), (2, vec![2]));
+    let third = bench.push(Class::Data, 3);
+    assert_ne!(third.place(), first.place());
+    bench.lanes.give_up_unwritten(&taken[0]);
+    assert_eq!((bench.lanes.len(), bench.peek(9)), (2, vec![2, 3]));
+    assert_eq!(bench.push(Class::Data, 4).place(), first.place(), "it is free now");
+}
+
+#[test]
+fn a_record_that_was_put_back_is_withdrawn_as_if_it_had_not_been_taken() {
+    let bench = Bench::new();
+    let records = [1, 2, 3].map(|opaque| bench.push(Class::Data, opaque));
+    assert_eq!(bench.peek(2), [1, 2]);
+    bench.lanes.unlink(&records[0]);
+    assert_eq!(bench.peek(9), [2, 3]);
+    assert_eq!(Arc::strong_count(&records[0]), 1);
+}
+
+#[test]
+fn a_batch_ends_with_the_frame_that_reaches_its_bytes() {
+    let bench = Bench::new();
+    let bytes = OVERHEAD + 100;
+    let _records = [1, 2, 3].map(|opaque| {
+        let record = bench.fixture.record(opaque, Terms { bytes, ..bench.fixture.terms(1_000) });
+        bench.lanes.push(&record).expect("the lanes are open");
+        record
+    });
+    let mut batch = Vec::new();
+    bench.lanes.take(9, 101, &mut batch);
+    assert_eq!(batch.len(), 2);
 }
 
 #[test]
@@ -135,11 +178,10 @@ fn the_row_of_control_goes_on_over_batches_and_counts_only_what_started() {
     let bench = Bench::new();
     let _data = bench.push(Class::Data, 101);
     let control: Vec<_> = (1..=12).map(|opaque| bench.push(Class::Control, opaque)).collect();
-    bench.lanes.unlink_started(&bench.batch(6));
+    bench.start(6);
     bench.lanes.unlink(&control[6]);
-    bench.lanes.unlink_started(&control[6..7]);
     assert_eq!(bench.peek(4), [8, 9, 101, 10], "six have started, one was withdrawn");
-    bench.lanes.unlink_started(&bench.batch(3));
+    bench.start(3);
     let _more = bench.push(Class::Data, 102);
     assert_eq!(bench.peek(99), [10, 11, 12, 102], "data has begun the row anew");
 }
@@ -148,7 +190,7 @@ fn the_row_of_control_goes_on_over_batches_and_counts_only_what_started() {
 fn data_goes_next_after_a_long_row_of_control_that_nobody_waited_for() {
     let bench = Bench::new();
     let _control: Vec<_> = (1..=20).map(|opaque| bench.push(Class::Control, opaque)).collect();
-    bench.lanes.unlink_started(&bench.batch(15));
+    bench.start(15);
     let _data = bench.push(Class::Data, 101);
     assert_eq!(bench.peek(3), [101, 16, 17]);
 }

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use super::spread::Spread;
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
-    request::{Delivery, RequestRecord},
+    budget::Returning,
+    request::{Delivery, Leftover, RequestRecord},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -44,6 +45,44 @@ struct Inner {
 struct Entry {
     record: Arc<RequestRecord>,
     grave: Grave,
+}
+
+/// What responses came to, for whoever sees to it when no lock is held.
+#[derive(Debug, Default)]
+pub(crate) struct Completed {
+    /// By opaque, what did more than end its request.
+    notable: Vec<(i32, Completion)>,
+    left: Vec<Left>,
+    returning: Returning,
+}
+
+impl Completed {
+    pub(crate) fn note(&mut self, opaque: i32, completion: Completion) {
+        if completion != (Completion::Completed { vacancy: Vacancy::None }) {
+            self.notable.push((opaque, completion));
+        }
+    }
+
+    /// Gives back what the ended requests held, and then wakes their callers.
+    pub(crate) fn release(&mut self) {
+        for left in &mut self.left {
+            left.leftover.permit_to(&mut self.returning);
+        }
+        self.returning.give_back();
+        self.left.clear();
+    }
+
+    /// Takes out what did more than end its request.
+    pub(crate) fn notable(&mut self) -> impl Iterator<Item = (i32, Completion)> {
+        self.notable.drain(..)
+    }
+}
+
+/// What one response leaves to be dropped outside the lock.
+#[derive(Debug)]
+struct Left {
+    leftover: Leftover,
+    _entry: Option<Entry>,
 }
 
 /// Whether an entry is a tombstone, and when the peer is judged by it.
@@ -176,27 +215,32 @@ impl GenerationTable {
         }
     }
 
-    /// Hands `response` to the request of this generation that has its opaque.
-    pub(crate) fn complete(&self, response: Command, now: Instant) -> Completion {
-        let opaque = response.opaque().0;
+    /// Hands each of `responses` to the request of this generation that has its opaque, under one lock.
+    pub(crate) fn complete(
+        &self,
+        responses: impl Iterator<Item = Command>,
+        now: Instant,
+        completed: &mut Completed,
+    ) {
         let mut inner = self.inner.lock();
-        let Some(entry) = inner.entries.get(&opaque) else {
-            drop(inner);
-            return Completion::Unsolicited { ever_used: self.ever_used(opaque) };
-        };
-        let (delivery, leftover) = entry.record.respond(response, now);
-        let (removed, completion) = match delivery {
-            Delivery::Completed => {
-                let removed = inner.remove(opaque, Exit::Answered);
-                (removed, Completion::Completed { vacancy: inner.vacancy() })
-            }
-            Delivery::Late { by } => (inner.remove(opaque, Exit::Failed), Completion::Late { by }),
-            Delivery::Noted => (None, Completion::Completed { vacancy: Vacancy::None }),
-            Delivery::Unsolicited => (None, Completion::Unsolicited { ever_used: true }),
-        };
-        drop(inner);
-        drop((leftover, removed));
-        completion
+        for response in responses {
+            let opaque = response.opaque().0;
+            let completion = match inner.complete(response, now, &mut completed.left) {
+                Some(completion) => completion,
+                None => Completion::Unsolicited { ever_used: self.ever_used(opaque) },
+            };
+            completed.note(opaque, completion);
+        }
+    }
+
+    /// As [`complete`](Self::complete), for one response.
+    #[cfg(any(test, feature = "test-support"))]
+    pub(crate) fn complete_one(&self, response: Command, now: Instant) -> Completion {
+        let mut completed = Completed::default();
+        self.complete(std::iter::once(response), now, &mut completed);
+        completed.release();
+        let notable = completed.notable().next();
+        notable.map_or(Completion::Completed { vacancy: Vacancy::None }, |(_, completion)| completion)
     }
 
     /// Takes `record` out, if it is still in.
@@ -387,6 +431,23 @@ impl Inner {
     fn vacancy(&self) -> Vacancy {
         let drained = matches!(self.phase, Phase::Draining(..)) && self.waiting() == 0;
         if drained { Vacancy::Drained } else { Vacancy::None }
+    }
+
+    /// `None` where nothing has the opaque of `response`.
+    fn complete(&mut self, response: Command, now: Instant, left: &mut Vec<Left>) -> Option<Completion> {
+        let opaque = response.opaque().0;
+        let (delivery, leftover) = self.entries.get(&opaque)?.record.respond(response, now);
+        let (removed, completion) = match delivery {
+            Delivery::Completed => {
+                let removed = self.remove(opaque, Exit::Answered);
+                (removed, Completion::Completed { vacancy: self.vacancy() })
+            }
+            Delivery::Late { by } => (self.remove(opaque, Exit::Failed), Completion::Late { by }),
+            Delivery::Noted => (None, Completion::Completed { vacancy: Vacancy::None }),
+            Delivery::Unsolicited => (None, Completion::Unsolicited { ever_used: true }),
+        };
+        left.push(Left { leftover, _entry: removed });
+        Some(completion)
     }
 
     fn remove(&mut self, opaque: i32, exit: Exit) -> Option<Entry> {

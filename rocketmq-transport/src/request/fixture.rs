@@ -41,7 +41,7 @@ impl Fixture {
     pub(crate) fn terms(&self, ms: u64) -> Terms {
         Terms {
             code: Code(310),
-            bytes: FRAME + OVERHEAD,
+            bytes: FRAME + REST,
             class: Class::Data,
             kind: Kind::Call,
             deadline: RequestDeadline::from(self.start, Duration::from_millis(ms)),
@@ -52,12 +52,12 @@ impl Fixture {
 
     /// A queued record that holds a permit for itself and one for its frame.
     pub(crate) fn record(&self, opaque: i32, terms: Terms) -> Arc<RequestRecord> {
-        let ask = Ask { requests: 1, bytes: OVERHEAD + FRAME };
+        let ask = Ask { requests: 1, bytes: REST + FRAME };
         let mut permit = self.peer.try_acquire(terms.class, ask, self.start).expect("an empty budget");
         let bytes = permit.split_bytes(FRAME);
         let frame = Frame { head: vec![0; 8], body: Bytes::from_static(&[0; FRAME as usize - 8]), bytes };
         let clock = StageClock::start(Stage::BeforeWrite, self.start);
-        Arc::new(RequestRecord::new(Opaque(opaque), terms, frame, permit, clock))
+        Arc::new(RequestRecord::new(Opaque(opaque), terms, (frame, permit), clock, Waker::noop()))
     }
 
     /// What the requests and their frames hold: requests, and bytes.
@@ -99,4 +99,4 @@ pub(crate) fn outcome(record: &RequestRecord) -> Option<(Outcome, StageClock)> {
 
 /// The bytes of each frame, and of the rest of each request.
 pub(crate) const FRAME: u64 = 30;
-pub(crate) const OVERHEAD: u64 = 70;
+pub(crate) const REST: u64 = 70;

@@ -20,6 +20,11 @@ impl Frame {
     pub(crate) fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
+
+    /// Drops its bytes, and hands out the permit for them.
+    pub(crate) fn let_go(self) -> Permit {
+        self.bytes
+    }
 }
 
 /// Whether a response is expected.
@@ -45,6 +50,11 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// A bound of the bytes of its frame.
+    pub(crate) const fn frame_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(OVERHEAD)
+    }
+
     /// The instant at which a request that has not started ends.
     pub(crate) fn start_limit(&self) -> Option<Instant> {
         match (self.start_by, self.deadline.at()) {
@@ -76,6 +86,9 @@ impl Terms {
         }
     }
 }
+
+/// What a request retains beside its frame: its record, its places in lane and table, and the caller's wait.
+pub(crate) const OVERHEAD: u64 = 512;
 
 /// What ends a request from outside, other than a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

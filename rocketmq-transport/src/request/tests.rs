@@ -6,7 +6,7 @@ mod offered;
 use std::sync::atomic::AtomicUsize;
 
 use super::{
-    fixture::{FRAME, Fixture, OVERHEAD, offered, outcome, response},
+    fixture::{FRAME, Fixture, REST, offered, outcome, response},
     *,
 };
 use crate::{RequestDeadline, stage::certainty, sync::Arc};
@@ -56,7 +56,7 @@ fn whatever_ends_a_queued_request_withdraws_it_and_gives_everything_back_at_once
     ] {
         let fixture = Fixture::new();
         let record = fixture.record(1, fixture.terms(1_000));
-        assert_eq!(fixture.held(), (1, OVERHEAD + FRAME));
+        assert_eq!(fixture.held(), (1, REST + FRAME));
         assert_eq!(record.end(end, fixture.at(10)), Ending::Withdrawn);
         fixture.assert_idle();
         assert_eq!(told(&record), expected);
@@ -320,7 +320,7 @@ fn a_refused_registration_gives_the_permits_back_as_they_were() {
     let fixture = Fixture::new();
     let record = Arc::into_inner(fixture.record(1, fixture.terms(1_000))).expect("nobody else has it");
     let (request, frame) = record.into_parts().expect("it is queued");
-    assert_eq!(fixture.held(), (1, OVERHEAD + FRAME));
+    assert_eq!(fixture.held(), (1, REST + FRAME));
     drop(request);
     assert_eq!(fixture.held(), (0, FRAME));
     drop(frame);

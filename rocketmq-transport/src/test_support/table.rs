@@ -81,7 +81,7 @@ impl PendingTable {
     #[must_use]
     pub fn complete_with(&self, owner: PendingRequestOwner, response: Command) -> Verdict {
         let pending = self.pending.of(owner);
-        match pending.map_or_else(|nothing| nothing, |table| table.complete(response, Instant::now())) {
+        match pending.map_or_else(|nothing| nothing, |table| table.complete_one(response, Instant::now())) {
             Completion::Completed { .. } => Verdict::Completed,
             Completion::Late { by } => Verdict::Late(by),
             Completion::Unsolicited { ever_used } => Verdict::Unsolicited { ever_used },
@@ -154,7 +154,7 @@ impl<'a> Generation<'a> {
         let mut permit = self.budget.try_acquire(Class::Data, ask, now).ok()?;
         let frame = Frame { head: Vec::new(), body: Bytes::new(), bytes: permit.split_bytes(1) };
         let clock = StageClock::start(Stage::BeforeWrite, now);
-        let record = Arc::new(RequestRecord::new(opaque, terms, frame, permit, clock));
+        let record = Arc::new(RequestRecord::new(opaque, terms, (frame, permit), clock, Waker::noop()));
         self.link.table.register(&record, now).ok()?;
         Some(record)
     }

@@ -95,7 +95,7 @@ fn the_last_waiter_of_a_retired_generation_is_noticed() {
             bench.table.retire(RetireReason::Silence, bench.fixture.at(20));
             bench.table.waiting() == 0
         });
-        let completion = bench.table.complete(response(1), bench.fixture.at(20));
+        let completion = bench.table.complete_one(response(1), bench.fixture.at(20));
         let seen_by_keeper = keeper.join().unwrap();
         let Completion::Completed { vacancy } = completion else { panic!("{completion:?}") };
         assert!(seen_by_keeper || vacancy == Vacancy::Drained, "one of the two sees that it is drained");
@@ -109,7 +109,7 @@ fn response_deadline_and_close_are_counted_once() {
     check(|| {
         let bench = Bench::new();
         let record = bench.begun(Accepted::All);
-        let reader = spawn(&bench, |bench| bench.table.complete(response(1), bench.fixture.at(20)));
+        let reader = spawn(&bench, |bench| bench.table.complete_one(response(1), bench.fixture.at(20)));
         let caller = {
             let record = Arc::clone(&record);
             spawn(&bench, move |bench| {
@@ -135,7 +135,7 @@ fn a_response_to_a_request_that_is_being_closed_ends_it_once() {
     check(|| {
         let bench = Bench::new();
         let record = bench.begun(Accepted::All);
-        let reader = spawn(&bench, |bench| bench.table.complete(response(1), bench.fixture.at(20)));
+        let reader = spawn(&bench, |bench| bench.table.complete_one(response(1), bench.fixture.at(20)));
         let closer = spawn(&bench, Bench::close);
         block_on(|cx| record.poll_outcome(cx));
         let _ = reader.join().unwrap();

@@ -55,7 +55,7 @@ impl Bench {
     }
 
     fn answer(&self, opaque: i32, ms: u64) -> Completion {
-        self.table.complete(response(opaque), self.at(ms))
+        self.table.complete_one(response(opaque), self.at(ms))
     }
 
     /// Waiting, tombstones, answered, failed.

@@ -137,7 +137,7 @@ fn a_frame_that_is_queued_again_keeps_its_bytes_and_can_be_withdrawn() {
     let fixture = Fixture::new();
     let (record, settled, _) = after(&fixture, fixture.terms(1_000), "", Poll::Nothing);
     assert_eq!(settled, Settled::Queued);
-    assert_eq!(fixture.held(), (1, OVERHEAD + FRAME));
+    assert_eq!(fixture.held(), (1, REST + FRAME));
     assert_eq!(record.end(End::Drop, fixture.at(20)), Ending::Withdrawn);
     fixture.assert_idle();
 }
