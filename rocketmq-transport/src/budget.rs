@@ -264,7 +264,7 @@ impl BudgetTree {
 #[derive(Debug)]
 pub(crate) struct PeerBudget {
     shared: Arc<Shared>,
-    peer: usize,
+    peer: u32,
 }
 
 impl PeerBudget {

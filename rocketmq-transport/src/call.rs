@@ -5,6 +5,7 @@
 
 use std::{
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll, Waker, ready},
 };
@@ -70,17 +71,22 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut call = self.project();
         let ended = loop {
-            let next = match call.state.as_mut().project() {
+            let sent = match call.state.as_mut().project() {
                 StateProjection::Entered { entered } => {
-                    carry(call.transport, call.peer, entered.take().expect(ENDED), cx.waker())
+                    match carry(call.transport, call.peer, entered.as_mut().expect(ENDED), cx.waker()) {
+                        Ok(Carried::Sent(sent)) => Ok(sent),
+                        Ok(Carried::Blocked(going_on)) => {
+                            call.state.set(State::Blocked { going_on });
+                            continue;
+                        }
+                        Err(error) => Err(error),
+                    }
                 }
-                StateProjection::Blocked { going_on } => {
-                    ready!(going_on.as_mut().poll(cx)).map(|sent| State::Sent { wait: sent.wait() })
-                }
+                StateProjection::Blocked { going_on } => ready!(going_on.as_mut().poll(cx)),
                 StateProjection::Sent { wait } => break ready!(wait.poll(cx)),
             };
-            match next {
-                Ok(next) => call.state.set(next),
+            match sent {
+                Ok(sent) => call.state.set(State::Sent { wait: sent.wait() }),
                 Err(error) => break Err(error),
             }
         };
@@ -97,18 +103,18 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
 fn carry<'a>(
     transport: &'a Transport,
     peer: &'a Peer,
-    entered: Entered<'a>,
+    entered: &mut Entered<'a>,
     waker: &Waker,
-) -> Result<State<'a>, TransportError> {
-    let Entered { mut request, options, kind, at } = entered;
-    let mut trip = Trip::start(peer, request.code, kind, &options, at);
+) -> Result<Carried<'a, GoingOn<'a>>, TransportError> {
+    let Entered { request, options, kind, at } = entered;
+    let mut trip = Trip::start(peer, request.code, *kind, options, *at);
     let channel = transport.channel(peer);
-    Ok(match channel.carry(&mut trip, &mut request, waker)? {
-        Carried::Sent(sent) => State::Sent { wait: sent.wait() },
-        Carried::Blocked(on) => {
-            State::Blocked { going_on: Box::pin(async move { channel.go_on(trip, request, on).await }) }
-        }
-    })
+    let blocked = match channel.carry(&mut trip, request, waker)? {
+        Carried::Sent(sent) => return Ok(Carried::Sent(sent)),
+        Carried::Blocked(blocked) => blocked,
+    };
+    let request = Request { body: mem::take(&mut request.body), ..*request };
+    Ok(Carried::Blocked(Box::pin(async move { channel.go_on(trip, request, blocked).await })))
 }
 
 /// The contract of every future.

@@ -216,11 +216,11 @@ impl Drop for Channel {
 }
 
 /// How far a request was carried without a wait.
-pub(crate) enum Carried<'a> {
+pub(crate) enum Carried<'a, B = Blocked> {
     /// To a connection.
     Sent(Sent<'a>),
     /// To what it has to wait for.
-    Blocked(Blocked),
+    Blocked(B),
 }
 
 /// What a request has to wait for.

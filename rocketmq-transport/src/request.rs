@@ -40,8 +40,6 @@ pub(crate) struct RequestRecord {
 struct Inner {
     state: State,
     clock: StageClock,
-    /// What the caller has not collected yet.
-    outcome: Option<Outcome>,
     waker: Option<Waker>,
     /// The count and the overhead, given back when the request ends; the frame has its own permit.
     permit: Option<Permit>,
@@ -58,6 +56,8 @@ struct Inner {
 ///                Writing, AwaitingResponse ──deadline, drop──▶ Tombstone ──response──▶ AnsweredLate
 ///                every state ──close──▶ Ended, with the certainty of the writer's final count
 /// ```
+///
+/// What the caller has not collected yet is `untold`.
 #[derive(Debug)]
 enum State {
     Queued(Frame),
@@ -70,12 +70,19 @@ enum State {
     AwaitingResponse {
         written: Instant,
     },
+    /// Untold is the stage in which the deadline came.
     Tombstone {
         ended: Instant,
+        untold: Option<Stage>,
     },
     /// The answer to a tombstone, for whoever still wants to know.
-    AnsweredLate(Command),
-    Ended,
+    AnsweredLate {
+        response: Command,
+        untold: Option<Stage>,
+    },
+    Ended {
+        untold: Option<Outcome>,
+    },
 }
 
 /// What happened while the frame was offered, in order.
@@ -128,7 +135,7 @@ impl RequestRecord {
         waker: &Waker,
     ) -> Self {
         let (state, waker) = (State::Queued(frame), Some(waker.clone()));
-        let inner = Inner { state, clock, outcome: None, waker, permit: Some(permit) };
+        let inner = Inner { state, clock, waker, permit: Some(permit) };
         Self { opaque, terms, place: AtomicU32::new(u32::MAX), inner: Mutex::new(inner) }
     }
 
@@ -152,7 +159,7 @@ impl RequestRecord {
     /// The outcome once there is one, with the clock stopped at it; registers the waker until then.
     pub(crate) fn poll_outcome(&self, cx: &Context<'_>) -> Poll<(Outcome, StageClock)> {
         let mut inner = self.inner.lock();
-        if let Some(outcome) = inner.outcome.take() {
+        if let Some(outcome) = inner.state.take_untold() {
             return Poll::Ready((outcome, inner.clock));
         }
         let replaced = match &inner.waker {
@@ -186,9 +193,10 @@ impl RequestRecord {
                 }
             }
             (State::Writing { .. } | State::AwaitingResponse { .. }, End::StartBy)
-            | (State::Queued(_) | State::Tombstone { .. } | State::AnsweredLate(_) | State::Ended, _) => {
-                Ending::Nothing
-            }
+            | (
+                State::Queued(_) | State::Tombstone { .. } | State::AnsweredLate { .. } | State::Ended { .. },
+                _,
+            ) => Ending::Nothing,
         }
     }
 
@@ -243,7 +251,7 @@ impl RequestRecord {
         match end {
             Some(end) if !noted.response_first => {
                 inner.bury(end, &self.terms, now, &mut leftover);
-                inner.state = State::AnsweredLate(response);
+                inner.state.answer_late(response);
                 (Settled::Removed, Some(Delivery::Late { by: Duration::ZERO }))
             }
             _ => {
@@ -263,8 +271,8 @@ impl RequestRecord {
             State::Queued(_)
             | State::Offered(_)
             | State::AwaitingResponse { .. }
-            | State::AnsweredLate(_)
-            | State::Ended => Settled::Removed,
+            | State::AnsweredLate { .. }
+            | State::Ended { .. } => Settled::Removed,
         }
     }
 
@@ -290,17 +298,17 @@ impl RequestRecord {
                 noted.response = Some(response);
                 Delivery::Noted
             }
-            State::Tombstone { ended } => {
+            State::Tombstone { ended, .. } => {
                 let by = now.saturating_duration_since(*ended);
-                inner.state = State::AnsweredLate(response);
+                inner.state.answer_late(response);
                 Delivery::Late { by }
             }
             State::Queued(_)
             | State::Offered(_)
             | State::Writing { .. }
             | State::AwaitingResponse { .. }
-            | State::AnsweredLate(_)
-            | State::Ended => {
+            | State::AnsweredLate { .. }
+            | State::Ended { .. } => {
                 leftover.response = Some(response);
                 Delivery::Unsolicited
             }
@@ -321,25 +329,25 @@ impl RequestRecord {
             State::Writing { fate } => (Stage::Writing, *fate),
             State::AwaitingResponse { .. } => (Stage::AwaitingResponse, FrameFate::MayBeWhole),
             State::Offered(_) | State::Tombstone { .. } => {
-                inner.state = State::Ended;
+                inner.state.end();
                 return;
             }
-            State::AnsweredLate(_) | State::Ended => return,
+            State::AnsweredLate { .. } | State::Ended { .. } => return,
         };
         let kind = match cause {
             CloseCause::Closed => TransportErrorKind::Closed,
             cause => TransportErrorKind::ConnectionLost(cause.clone()),
         };
         inner.clock.stop(now);
-        inner.outcome = Some(Outcome::Failed { kind, stage, fate });
-        inner.finish(State::Ended, &mut leftover);
+        let untold = Some(Outcome::Failed { kind, stage, fate });
+        inner.finish(State::Ended { untold }, &mut leftover);
     }
 
     /// The tombstone is forgotten; its answer, should it come, is nobody's.
     pub(crate) fn forget(&self) {
         let mut inner = self.inner.lock();
         if let State::Tombstone { .. } = inner.state {
-            inner.state = State::Ended;
+            inner.state.end();
         }
     }
 
@@ -347,12 +355,12 @@ impl RequestRecord {
     pub(crate) fn late(&self) -> Late {
         match &self.inner.lock().state {
             State::Tombstone { .. } => Late::MayCome,
-            State::AnsweredLate(response) => Late::Came(response.clone()),
+            State::AnsweredLate { response, .. } => Late::Came(response.clone()),
             State::Queued(_)
             | State::Offered(_)
             | State::Writing { .. }
             | State::AwaitingResponse { .. }
-            | State::Ended => Late::Gone,
+            | State::Ended { .. } => Late::Gone,
         }
     }
 
@@ -363,8 +371,8 @@ impl RequestRecord {
             State::Queued(_) | State::Offered(_) => (Place::Stage(Stage::BeforeWrite), None),
             State::Writing { .. } => (Place::Stage(Stage::Writing), None),
             State::AwaitingResponse { .. } => (Place::Stage(Stage::AwaitingResponse), None),
-            State::Tombstone { ended } => (Place::Tombstone, Some(*ended)),
-            State::AnsweredLate(_) | State::Ended => (Place::Ended, None),
+            State::Tombstone { ended, .. } => (Place::Tombstone, Some(*ended)),
+            State::AnsweredLate { .. } | State::Ended { .. } => (Place::Ended, None),
         };
         let age = match since {
             Some(ended) => inner.clock.elapsed() + now.saturating_duration_since(ended),
@@ -386,8 +394,8 @@ impl Inner {
         if !matches!(self.state, State::Queued(_)) {
             return false;
         }
-        self.fail(end, Stage::BeforeWrite, now);
-        self.finish(State::Ended, leftover);
+        self.clock.stop(now);
+        self.finish(State::Ended { untold: failed(end, Stage::BeforeWrite) }, leftover);
         true
     }
 
@@ -397,14 +405,15 @@ impl Inner {
             State::AwaitingResponse { written } => (Stage::AwaitingResponse, Some(written)),
             _ => (Stage::Writing, None),
         };
-        self.fail(end, stage, now);
+        self.clock.stop(now);
         match terms.kind {
             Kind::Call => {
-                self.finish(State::Tombstone { ended: now }, leftover);
+                let untold = (end == End::Deadline).then_some(stage);
+                self.finish(State::Tombstone { ended: now, untold }, leftover);
                 Settled::Buried { written }
             }
             Kind::Oneway => {
-                self.finish(State::Ended, leftover);
+                self.finish(State::Ended { untold: failed(end, stage) }, leftover);
                 Settled::Removed
             }
         }
@@ -420,8 +429,7 @@ impl Inner {
             }
             Kind::Oneway => {
                 self.clock.stop(now);
-                self.outcome = Some(Outcome::Written);
-                self.finish(State::Ended, leftover);
+                self.finish(State::Ended { untold: Some(Outcome::Written) }, leftover);
                 Settled::Finished
             }
         }
@@ -430,19 +438,7 @@ impl Inner {
     /// Writing, AwaitingResponse → Ended, answered.
     fn answer(&mut self, response: Command, now: Instant, leftover: &mut Leftover) {
         self.clock.stop(now);
-        self.outcome = Some(Outcome::Answered(response));
-        self.finish(State::Ended, leftover);
-    }
-
-    /// Leaves the outcome of `end` for the caller, unless it has gone.
-    fn fail(&mut self, end: End, stage: Stage, now: Instant) {
-        self.clock.stop(now);
-        let kind = match end {
-            End::Deadline => TransportErrorKind::DeadlineExpired,
-            End::StartBy => TransportErrorKind::NotStarted,
-            End::Drop => return,
-        };
-        self.outcome = Some(Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole });
+        self.finish(State::Ended { untold: Some(Outcome::Answered(response)) }, leftover);
     }
 
     fn finish(&mut self, state: State, leftover: &mut Leftover) {
@@ -452,6 +448,41 @@ impl Inner {
         leftover.permit = self.permit.take();
         leftover.waker = self.waker.take();
     }
+}
+
+impl State {
+    /// What the caller has to be told, once.
+    fn take_untold(&mut self) -> Option<Outcome> {
+        match self {
+            Self::Ended { untold } => untold.take(),
+            Self::Tombstone { untold, .. } | Self::AnsweredLate { untold, .. } => {
+                untold.take().and_then(|stage| failed(End::Deadline, stage))
+            }
+            Self::Queued(_) | Self::Offered(_) | Self::Writing { .. } | Self::AwaitingResponse { .. } => None,
+        }
+    }
+
+    /// Tombstone → AnsweredLate.
+    fn answer_late(&mut self, response: Command) {
+        if let Self::Tombstone { untold, .. } = *self {
+            *self = Self::AnsweredLate { response, untold };
+        }
+    }
+
+    /// Leaves nothing but what the caller has to be told.
+    fn end(&mut self) {
+        *self = Self::Ended { untold: self.take_untold() };
+    }
+}
+
+/// What the caller of a request is told that `end` ended in `stage`; nothing if it has gone.
+fn failed(end: End, stage: Stage) -> Option<Outcome> {
+    let kind = match end {
+        End::Deadline => TransportErrorKind::DeadlineExpired,
+        End::StartBy => TransportErrorKind::NotStarted,
+        End::Drop => return None,
+    };
+    Some(Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole })
 }
 
 impl Noted {

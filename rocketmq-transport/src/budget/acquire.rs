@@ -19,7 +19,7 @@ pub(crate) struct Acquire<'a> {
     ask: Ask,
     deadline: RequestDeadline,
     /// Its entry, once it has joined the queue.
-    waiter: Option<usize>,
+    waiter: Option<u32>,
 }
 
 /// Why a wait for a permit ended without one.

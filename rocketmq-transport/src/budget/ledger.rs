@@ -22,7 +22,7 @@ use crate::{RequestDeadline, Used};
 /// One class at one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
-    pub(super) peer: usize,
+    pub(super) peer: u32,
     pub(super) class: Class,
 }
 
@@ -75,14 +75,14 @@ impl Ledger {
         }
     }
 
-    pub(super) fn add_peer(&mut self) -> usize {
+    pub(super) fn add_peer(&mut self) -> u32 {
         let leaf = |limit| LeafNode { gauge: Gauge::new(limit), queue: Queue::default(), enlisted: false };
         let Limits { peer, control, data, long_poll, .. } = self.limits;
         let leaves = [leaf(control), leaf(data), leaf(long_poll)];
         self.peers.insert(PeerNode { held: true, gauge: Gauge::new(peer), leaves, order: CLASSES })
     }
 
-    pub(super) fn drop_peer(&mut self, peer: usize) {
+    pub(super) fn drop_peer(&mut self, peer: u32) {
         self.peers.at_mut(peer).held = false;
         self.forget_if_idle(peer);
     }
@@ -133,13 +133,13 @@ impl Ledger {
     }
 
     /// Puts a waiter at the end of its leaf's queue; the caller polls it under the same lock.
-    pub(super) fn join(&mut self, leaf: Leaf, ask: Ask, deadline: RequestDeadline) -> usize {
+    pub(super) fn join(&mut self, leaf: Leaf, ask: Ask, deadline: RequestDeadline) -> u32 {
         let (queue, waiters) = self.queue_mut(leaf);
         queue.join(waiters, Waiter::new(leaf, ask, deadline))
     }
 
     /// Ready once the waiter has left: true when it took, false when its deadline has passed.
-    pub(super) fn poll(&mut self, index: usize, now: Instant, deferred: &mut Deferred) -> Poll<bool> {
+    pub(super) fn poll(&mut self, index: u32, now: Instant, deferred: &mut Deferred) -> Poll<bool> {
         self.latest = self.latest.max(Some(now));
         let Waiter { leaf, ask, deadline, .. } = *self.waiters.at(index);
         self.expire_fronts(leaf, deferred);
@@ -161,7 +161,7 @@ impl Ledger {
     }
 
     /// Takes a waiter out, whether it took, expired or was dropped.
-    pub(super) fn leave(&mut self, index: usize, deferred: &mut Deferred) {
+    pub(super) fn leave(&mut self, index: u32, deferred: &mut Deferred) {
         let leaf = self.waiters.at(index).leaf;
         if !matches!(self.waiters.at(index).turn, Turn::Expired) {
             let (queue, waiters) = self.queue_mut(leaf);
@@ -176,7 +176,7 @@ impl Ledger {
     }
 
     /// What is in use at the peer, then at its classes.
-    pub(super) fn peer_used(&self, peer: usize) -> (Used, [Used; 3]) {
+    pub(super) fn peer_used(&self, peer: u32) -> (Used, [Used; 3]) {
         let node = self.peers.at(peer);
         (node.gauge.used(), node.leaves.each_ref().map(|leaf| leaf.gauge.used()))
     }
@@ -237,7 +237,7 @@ impl Ledger {
         }
     }
 
-    fn wake(&mut self, leaf: Leaf, front: usize, deferred: &mut Deferred) {
+    fn wake(&mut self, leaf: Leaf, front: u32, deferred: &mut Deferred) {
         deferred.wake(mem::replace(&mut self.waiters.at_mut(front).turn, Turn::Woken));
         let order = &mut self.peers.at_mut(leaf.peer).order;
         if let Some(place) = order.iter().position(|class| *class == leaf.class) {
@@ -315,7 +315,7 @@ impl Ledger {
         }
     }
 
-    fn forget_if_idle(&mut self, peer: usize) {
+    fn forget_if_idle(&mut self, peer: u32) {
         let node = self.peers.at(peer);
         let idle = |leaf: &LeafNode| leaf.gauge.used().is_idle() && leaf.queue.front.is_none();
         if !node.held && node.leaves.iter().all(idle) {

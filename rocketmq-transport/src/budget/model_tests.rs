@@ -101,7 +101,7 @@ impl<'a> Model<'a> {
         let all = Ask { requests: 1 + ahead.len() as u64, bytes: bytes + ahead.iter().sum::<u64>() };
         let expected = ahead.first().and_then(|front| self.saturated(leaf, ask(*front)));
         let expected = expected.or_else(|| self.saturated(leaf, all));
-        match self.peers[leaf.peer].try_acquire(leaf.class, ask(bytes), self.now) {
+        match self.peers[leaf.peer as usize].try_acquire(leaf.class, ask(bytes), self.now) {
             Ok(permit) => {
                 assert_eq!(expected, None);
                 self.held.push(Held { permit, leaf: Some(leaf), claim: ask(bytes) });
@@ -178,7 +178,10 @@ impl<'a> Model<'a> {
             ] {
                 let counts =
                     |leaf: Leaf| class.map_or(leaf.class != Class::Control, |class| class == leaf.class);
-                assert_eq!(used, self.used(|leaf| leaf.is_some_and(|leaf| leaf.peer == at && counts(leaf))));
+                assert_eq!(
+                    used,
+                    self.used(|leaf| leaf.is_some_and(|leaf| leaf.peer as usize == at && counts(leaf)))
+                );
                 assert!(used.requests <= level.requests && used.bytes <= level.bytes);
             }
         }
@@ -224,7 +227,7 @@ impl<'a> Model<'a> {
     }
 
     fn leaf(&self, peer: usize, class: Class) -> Leaf {
-        Leaf { peer, class }
+        Leaf { peer: peer as u32, class }
     }
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     slots: Vec<Option<T>>,
-    free: Vec<usize>,
+    free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
@@ -12,28 +12,28 @@ impl<T> Slab<T> {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
-    pub(super) fn insert(&mut self, value: T) -> usize {
+    pub(super) fn insert(&mut self, value: T) -> u32 {
         if let Some(index) = self.free.pop() {
-            self.slots[index] = Some(value);
+            self.slots[index as usize] = Some(value);
             index
         } else {
             self.slots.push(Some(value));
-            self.slots.len() - 1
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 values are held at once")
         }
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> T {
-        let value = self.slots[index].take().expect(HELD);
+    pub(super) fn remove(&mut self, index: u32) -> T {
+        let value = self.slots[index as usize].take().expect(HELD);
         self.free.push(index);
         value
     }
 
-    pub(super) fn at(&self, index: usize) -> &T {
-        self.slots[index].as_ref().expect(HELD)
+    pub(super) fn at(&self, index: u32) -> &T {
+        self.slots[index as usize].as_ref().expect(HELD)
     }
 
-    pub(super) fn at_mut(&mut self, index: usize) -> &mut T {
-        self.slots[index].as_mut().expect(HELD)
+    pub(super) fn at_mut(&mut self, index: u32) -> &mut T {
+        self.slots[index as usize].as_mut().expect(HELD)
     }
 
     pub(super) const fn is_empty(&self) -> bool {

@@ -12,8 +12,8 @@ pub(super) struct Waiter {
     pub(super) ask: Ask,
     pub(super) deadline: RequestDeadline,
     pub(super) turn: Turn,
-    before: Option<usize>,
-    behind: Option<usize>,
+    before: Option<u32>,
+    behind: Option<u32>,
 }
 
 /// ```text
@@ -41,14 +41,14 @@ impl Waiter {
 /// The queue of one leaf: a list through the waiters, left from any place in O(1).
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    pub(super) front: Option<usize>,
-    back: Option<usize>,
+    pub(super) front: Option<u32>,
+    back: Option<u32>,
     /// The sum of what its waiters ask for.
     pub(super) asked: Ask,
 }
 
 impl Queue {
-    pub(super) fn join(&mut self, waiters: &mut Slab<Waiter>, mut waiter: Waiter) -> usize {
+    pub(super) fn join(&mut self, waiters: &mut Slab<Waiter>, mut waiter: Waiter) -> u32 {
         waiter.before = self.back;
         self.asked = self.asked.saturating_add(waiter.ask);
         let index = waiters.insert(waiter);
@@ -59,7 +59,7 @@ impl Queue {
         index
     }
 
-    pub(super) fn leave(&mut self, waiters: &mut Slab<Waiter>, index: usize) {
+    pub(super) fn leave(&mut self, waiters: &mut Slab<Waiter>, index: u32) {
         let Waiter { ask, before, behind, .. } = *waiters.at(index);
         self.asked = self.asked.saturating_sub(ask);
         match before {
