@@ -271,6 +271,9 @@ impl PeerBudget {
     /// Takes `ask` at once or is refused.
     pub(crate) fn try_acquire(&self, class: Class, ask: Ask, now: Instant) -> Result<Permit, Refused> {
         let leaf = self.leaf(class);
+        if self.shared.ledger.lock().take_unless_waited_for(leaf, ask) {
+            return Ok(self.permit(class, ask));
+        }
         self.shared
             .update(Deferred::default(), |ledger, deferred| ledger.try_take(leaf, ask, now, deferred))
             .map(|()| self.permit(class, ask))

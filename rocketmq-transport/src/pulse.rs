@@ -41,6 +41,12 @@ impl Pulse {
         self.last_used.store(self.since_opened(now), Relaxed);
     }
 
+    /// Whether it was not used for more than `limit`.
+    pub(crate) fn is_idle(&self, now: Instant, limit: Duration) -> bool {
+        let unused = self.since_opened(now).saturating_sub(self.last_used.load(Relaxed));
+        Duration::from_nanos(unused) > limit
+    }
+
     pub(crate) fn last_used(&self) -> Instant {
         self.opened + Duration::from_nanos(self.last_used.load(Relaxed))
     }

@@ -94,18 +94,16 @@ struct Noted {
     response_first: bool,
 }
 
-/// What a transition leaves to be dropped and woken outside every lock. The permit goes first, so that whoever
-/// is woken finds it given back.
+/// What a request that has ended leaves to be given back and woken outside every lock. The permit goes first, so that
+/// whoever is woken finds it given back.
 #[derive(Debug, Default)]
 #[must_use]
-pub(crate) struct Leftover {
+pub(crate) struct Freed {
     permit: Option<Permit>,
-    frame: Option<Frame>,
-    response: Option<Command>,
     waker: Option<Waker>,
 }
 
-impl Leftover {
+impl Freed {
     /// Lets the permit go back together with others.
     pub(crate) fn permit_to(&mut self, returning: &mut Returning) {
         if let Some(permit) = self.permit.take() {
@@ -114,15 +112,22 @@ impl Leftover {
     }
 }
 
-impl Drop for Leftover {
+impl Drop for Freed {
     fn drop(&mut self) {
         self.permit = None;
-        self.frame = None;
-        self.response = None;
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }
+}
+
+/// What a transition leaves to be dropped and woken outside every lock, in this order.
+#[derive(Debug, Default)]
+#[must_use]
+struct Leftover {
+    frame: Option<Frame>,
+    response: Option<Command>,
+    freed: Freed,
 }
 
 impl RequestRecord {
@@ -182,7 +187,7 @@ impl RequestRecord {
             (State::Offered(noted), _) => {
                 noted.note(end);
                 if end == End::Drop {
-                    leftover.waker = inner.waker.take();
+                    leftover.freed.waker = inner.waker.take();
                 }
                 Ending::Noted
             }
@@ -255,7 +260,8 @@ impl RequestRecord {
                 (Settled::Removed, Some(Delivery::Late { by: Duration::ZERO }))
             }
             _ => {
-                inner.answer(response, now, &mut leftover);
+                inner.clock.stop(now);
+                inner.finish(State::Ended { untold: Some(Outcome::Answered(response)) }, &mut leftover);
                 (Settled::Finished, None)
             }
         }
@@ -284,36 +290,33 @@ impl RequestRecord {
         }
     }
 
-    /// A response with this record's opaque was read on its generation.
-    pub(crate) fn respond(&self, response: Command, now: Instant) -> (Delivery, Leftover) {
-        let mut leftover = Leftover::default();
+    /// A response with this record's opaque was read on its generation. It comes back where nobody waits for it: the
+    /// request has not left, takes no response, or has had one.
+    pub(crate) fn respond(&self, response: Command, now: Instant) -> Result<(Delivery, Freed), Command> {
         let mut inner = self.inner.lock();
-        let delivery = match &mut inner.state {
+        match &mut inner.state {
             State::Writing { .. } | State::AwaitingResponse { .. } if self.terms.kind == Kind::Call => {
-                inner.answer(response, now, &mut leftover);
-                Delivery::Completed
+                inner.clock.stop(now);
+                inner.state = State::Ended { untold: Some(Outcome::Answered(response)) };
+                Ok((Delivery::Completed, inner.free()))
             }
             State::Offered(noted) if self.terms.kind == Kind::Call && noted.response.is_none() => {
                 noted.response_first = noted.end.is_none_or(|end| end == End::StartBy);
                 noted.response = Some(response);
-                Delivery::Noted
+                Ok((Delivery::Noted, Freed::default()))
             }
             State::Tombstone { ended, .. } => {
                 let by = now.saturating_duration_since(*ended);
                 inner.state.answer_late(response);
-                Delivery::Late { by }
+                Ok((Delivery::Late { by }, Freed::default()))
             }
             State::Queued(_)
             | State::Offered(_)
             | State::Writing { .. }
             | State::AwaitingResponse { .. }
             | State::AnsweredLate { .. }
-            | State::Ended { .. } => {
-                leftover.response = Some(response);
-                Delivery::Unsolicited
-            }
-        };
-        (delivery, leftover)
+            | State::Ended { .. } => Err(response),
+        }
     }
 
     /// The generation ends. The writer has stopped, so no frame is offered, unless its poll panicked: that
@@ -435,18 +438,15 @@ impl Inner {
         }
     }
 
-    /// Writing, AwaitingResponse → Ended, answered.
-    fn answer(&mut self, response: Command, now: Instant, leftover: &mut Leftover) {
-        self.clock.stop(now);
-        self.finish(State::Ended { untold: Some(Outcome::Answered(response)) }, leftover);
-    }
-
     fn finish(&mut self, state: State, leftover: &mut Leftover) {
         if let State::Queued(frame) = std::mem::replace(&mut self.state, state) {
             leftover.frame = Some(frame);
         }
-        leftover.permit = self.permit.take();
-        leftover.waker = self.waker.take();
+        leftover.freed = self.free();
+    }
+
+    fn free(&mut self) -> Freed {
+        Freed { permit: self.permit.take(), waker: self.waker.take() }
     }
 }
 

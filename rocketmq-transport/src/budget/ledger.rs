@@ -94,6 +94,15 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes `ask` where nobody waits and there is room: what most requests find, for less than [`try_take`](Self::try_take).
+    pub(super) fn take_unless_waited_for(&mut self, leaf: Leaf, ask: Ask) -> bool {
+        let free = self.waiters.is_empty() && self.fits(leaf, ask);
+        if free {
+            self.take(leaf, ask);
+        }
+        free
+    }
+
     pub(super) fn try_take(
         &mut self,
         leaf: Leaf,
@@ -101,10 +110,6 @@ impl Ledger {
         now: Instant,
         deferred: &mut Deferred,
     ) -> Result<(), Refused> {
-        if self.waiters.is_empty() && self.fits(leaf, ask) {
-            self.take(leaf, ask);
-            return Ok(());
-        }
         self.latest = self.latest.max(Some(now));
         let expired = self.expire_fronts(leaf, deferred);
         let taken = match self.saturated_for_newcomer(leaf, ask) {

@@ -69,7 +69,7 @@ impl Connections {
             return Found::Closed;
         }
         if let Some(current) = &self.current {
-            if now.saturating_duration_since(current.link.pulse.last_used()) > channel.config.max_idle {
+            if current.link.pulse.is_idle(now, channel.config.max_idle) {
                 current.link.retire(RetireReason::Idle, now);
             }
             if current.link.table.is_accepting() {

@@ -8,7 +8,7 @@ use super::spread::Spread;
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
     budget::Returning,
-    request::{Delivery, Leftover, RequestRecord},
+    request::{Delivery, Freed, RequestRecord},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -52,8 +52,11 @@ struct Entry {
 pub(crate) struct Completed {
     /// By opaque, what did more than end its request.
     notable: Vec<(i32, Completion)>,
-    left: Vec<Left>,
     returning: Returning,
+    freed: Vec<Freed>,
+    /// What is to be dropped outside the lock.
+    removed: Vec<Arc<RequestRecord>>,
+    strays: Vec<Command>,
 }
 
 impl Completed {
@@ -65,24 +68,19 @@ impl Completed {
 
     /// Gives back what the ended requests held, and then wakes their callers.
     pub(crate) fn release(&mut self) {
-        for left in &mut self.left {
-            left.leftover.permit_to(&mut self.returning);
+        for freed in &mut self.freed {
+            freed.permit_to(&mut self.returning);
         }
         self.returning.give_back();
-        self.left.clear();
+        self.freed.clear();
+        self.removed.clear();
+        self.strays.clear();
     }
 
     /// Takes out what did more than end its request.
     pub(crate) fn notable(&mut self) -> impl Iterator<Item = (i32, Completion)> {
         self.notable.drain(..)
     }
-}
-
-/// What one response leaves to be dropped outside the lock.
-#[derive(Debug)]
-struct Left {
-    leftover: Leftover,
-    _entry: Option<Entry>,
 }
 
 /// Whether an entry is a tombstone, and when the peer is judged by it.
@@ -225,7 +223,7 @@ impl GenerationTable {
         let mut inner = self.inner.lock();
         for response in responses {
             let opaque = response.opaque().0;
-            let completion = match inner.complete(response, now, &mut completed.left) {
+            let completion = match inner.complete(response, now, completed) {
                 Some(completion) => completion,
                 None => Completion::Unsolicited { ever_used: self.ever_used(opaque) },
             };
@@ -434,9 +432,16 @@ impl Inner {
     }
 
     /// `None` where nothing has the opaque of `response`.
-    fn complete(&mut self, response: Command, now: Instant, left: &mut Vec<Left>) -> Option<Completion> {
+    fn complete(&mut self, response: Command, now: Instant, completed: &mut Completed) -> Option<Completion> {
         let opaque = response.opaque().0;
-        let (delivery, leftover) = self.entries.get(&opaque)?.record.respond(response, now);
+        let Some(entry) = self.entries.get(&opaque) else {
+            completed.strays.push(response);
+            return None;
+        };
+        let (delivery, freed) = entry.record.respond(response, now).unwrap_or_else(|stray| {
+            completed.strays.push(stray);
+            (Delivery::Unsolicited, Freed::default())
+        });
         let (removed, completion) = match delivery {
             Delivery::Completed => {
                 let removed = self.remove(opaque, Exit::Answered);
@@ -446,7 +451,8 @@ impl Inner {
             Delivery::Noted => (None, Completion::Completed { vacancy: Vacancy::None }),
             Delivery::Unsolicited => (None, Completion::Unsolicited { ever_used: true }),
         };
-        left.push(Left { leftover, _entry: removed });
+        completed.freed.push(freed);
+        completed.removed.extend(removed.map(|entry| entry.record));
         Some(completion)
     }
 

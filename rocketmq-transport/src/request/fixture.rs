@@ -81,6 +81,11 @@ pub(crate) fn response(opaque: i32) -> Command {
     decode_frame(&mut frame[..].into(), &limits).expect("a sound frame").expect("a whole frame")
 }
 
+/// Hands `record` the response with opaque 1.
+pub(crate) fn respond(record: &RequestRecord, now: Instant) -> Delivery {
+    record.respond(response(1), now).map_or(Delivery::Unsolicited, |(delivery, _)| delivery)
+}
+
 /// The frame of `record`, which must be queued.
 pub(crate) fn offered(record: &RequestRecord, now: Instant) -> Frame {
     match record.offer(now) {

@@ -3,7 +3,7 @@
 use loom::thread;
 
 use super::{
-    fixture::{Fixture, offered, outcome, response},
+    fixture::{Fixture, offered, outcome, respond},
     *,
 };
 use crate::sync::{
@@ -107,7 +107,7 @@ fn response_deadline_and_close_end_an_offered_request_once_and_wake_its_caller()
             let shared = queued(Kind::Call);
             let frame = offered(&shared.1, shared.0.at(10));
             let reader = spawn(&shared, |fixture, record| {
-                record.respond(response(1), fixture.at(10)).0;
+                respond(&record, fixture.at(10));
             });
             let timer = spawn(&shared, |fixture, record| {
                 record.end(End::Deadline, fixture.at(1_000));
@@ -147,7 +147,7 @@ fn response_drop_and_last_byte_leave_nothing_behind_whatever_their_order() {
             let shared = queued(kind);
             let frame = offered(&shared.1, shared.0.at(10));
             shared.1.settle(Accepted::Some, shared.0.at(10));
-            let reader = spawn(&shared, |fixture, record| record.respond(response(1), fixture.at(30)).0);
+            let reader = spawn(&shared, |fixture, record| respond(&record, fixture.at(30)));
             let caller = spawn(&shared, |fixture, record| {
                 let polled = record.poll_outcome(&Context::from_waker(Waker::noop()));
                 if polled.is_pending() {
@@ -181,7 +181,7 @@ fn response_deadline_and_close_end_a_written_request_once_and_wake_its_caller() 
         let shared = queued(Kind::Call);
         assert!(write(&shared.0, &shared.1, Poll::All) > 0);
         let reader = spawn(&shared, |fixture, record| {
-            record.respond(response(1), fixture.at(20)).0;
+            respond(&record, fixture.at(20));
         });
         let timer = spawn(&shared, |fixture, record| {
             record.end(End::Deadline, fixture.at(1_000));

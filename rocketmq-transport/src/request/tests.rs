@@ -6,7 +6,7 @@ mod offered;
 use std::sync::atomic::AtomicUsize;
 
 use super::{
-    fixture::{FRAME, Fixture, REST, offered, outcome, response},
+    fixture::{FRAME, Fixture, REST, offered, outcome, respond},
     *,
 };
 use crate::{RequestDeadline, stage::certainty, sync::Arc};
@@ -62,7 +62,7 @@ fn whatever_ends_a_queued_request_withdraws_it_and_gives_everything_back_at_once
         assert_eq!(told(&record), expected);
         assert!(matches!(record.offer(fixture.at(11)), Offer::Gone), "a withdrawn frame is never offered");
         assert_eq!(record.end(End::Drop, fixture.at(11)), Ending::Nothing);
-        assert_eq!(record.respond(response(1), fixture.at(11)).0, Delivery::Unsolicited);
+        assert_eq!(respond(&record, fixture.at(11)), Delivery::Unsolicited);
         record.close(&lost(), fixture.at(12));
         assert_eq!(told(&record), "nothing", "it ends once");
     }
@@ -72,7 +72,7 @@ fn whatever_ends_a_queued_request_withdraws_it_and_gives_everything_back_at_once
 fn a_response_to_a_queued_request_is_unsolicited_and_changes_nothing() {
     let fixture = Fixture::new();
     let record = fixture.record(1, fixture.terms(1_000));
-    assert_eq!(record.respond(response(1), fixture.at(1)).0, Delivery::Unsolicited);
+    assert_eq!(respond(&record, fixture.at(1)), Delivery::Unsolicited);
     assert_eq!(told(&record), "nothing");
     assert_eq!(offered(&record, fixture.at(2)).len() as u64, FRAME);
 }
@@ -102,7 +102,7 @@ fn an_answered_call_gives_its_permit_back_and_its_clock_says_where_the_time_went
     let frame = offered(&record, fixture.at(10));
     assert_eq!(record.settle(Accepted::Some, fixture.at(10)), (Settled::Started, None));
     assert_eq!(record.finish(fixture.at(30)), Settled::Started);
-    assert_eq!(record.respond(response(1), fixture.at(70)).0, Delivery::Completed);
+    assert_eq!(respond(&record, fixture.at(70)), Delivery::Completed);
     assert_eq!(fixture.held(), (0, FRAME), "the frame is the writer's still");
     drop(frame);
     fixture.assert_idle();
@@ -119,7 +119,7 @@ fn an_answered_call_gives_its_permit_back_and_its_clock_says_where_the_time_went
 fn a_response_is_taken_while_the_frame_is_still_being_written() {
     let fixture = Fixture::new();
     let record = writing(&fixture, fixture.terms(1_000));
-    assert_eq!(record.respond(response(1), fixture.at(20)).0, Delivery::Completed);
+    assert_eq!(respond(&record, fixture.at(20)), Delivery::Completed);
     assert_eq!(record.finish(fixture.at(30)), Settled::Removed);
     assert_eq!(told(&record), "answered");
     fixture.assert_idle();
@@ -129,8 +129,8 @@ fn a_response_is_taken_while_the_frame_is_still_being_written() {
 fn a_second_response_is_unsolicited() {
     let fixture = Fixture::new();
     let record = awaiting(&fixture);
-    assert_eq!(record.respond(response(1), fixture.at(20)).0, Delivery::Completed);
-    assert_eq!(record.respond(response(1), fixture.at(21)).0, Delivery::Unsolicited);
+    assert_eq!(respond(&record, fixture.at(20)), Delivery::Completed);
+    assert_eq!(respond(&record, fixture.at(21)), Delivery::Unsolicited);
     assert_eq!(record.end(End::Deadline, fixture.at(1_000)), Ending::Nothing);
     assert_eq!(told(&record), "answered");
 }
@@ -146,8 +146,8 @@ fn a_begun_request_that_ends_leaves_a_tombstone_for_its_late_response() {
         assert_eq!(told(&record), expected);
         assert_eq!(record.finish(fixture.at(30)), Settled::Buried { written: Some(fixture.at(30)) });
         let by = Duration::from_millis(40);
-        assert_eq!(record.respond(response(1), fixture.at(60)).0, Delivery::Late { by });
-        assert_eq!(record.respond(response(1), fixture.at(61)).0, Delivery::Unsolicited);
+        assert_eq!(respond(&record, fixture.at(60)), Delivery::Late { by });
+        assert_eq!(respond(&record, fixture.at(61)), Delivery::Unsolicited);
         assert_eq!(told(&record), "nothing");
     }
 }
@@ -157,7 +157,7 @@ fn a_late_response_before_the_last_byte_leaves_nothing_to_bury() {
     let fixture = Fixture::new();
     let record = writing(&fixture, fixture.terms(1_000));
     record.end(End::Drop, fixture.at(20));
-    assert_eq!(record.respond(response(1), fixture.at(20)).0, Delivery::Late { by: Duration::ZERO });
+    assert_eq!(respond(&record, fixture.at(20)), Delivery::Late { by: Duration::ZERO });
     assert_eq!(record.finish(fixture.at(30)), Settled::Removed);
 }
 
@@ -178,7 +178,7 @@ fn a_start_by_instant_ends_nothing_that_has_started() {
     let fixture = Fixture::new();
     for record in [writing(&fixture, fixture.terms(1_000)), awaiting(&fixture)] {
         assert_eq!(record.end(End::StartBy, fixture.at(20)), Ending::Nothing);
-        assert_eq!(record.respond(response(1), fixture.at(30)).0, Delivery::Completed);
+        assert_eq!(respond(&record, fixture.at(30)), Delivery::Completed);
         assert_eq!(told(&record), "answered");
     }
 }
@@ -211,7 +211,7 @@ fn a_oneway_request_succeeds_with_its_last_byte_and_leaves_no_tombstone() {
 fn a_response_to_a_oneway_request_is_unsolicited_in_every_state() {
     let fixture = Fixture::new();
     let record = fixture.record(1, oneway(&fixture, 1_000));
-    let unsolicited = || assert_eq!(record.respond(response(1), fixture.at(10)).0, Delivery::Unsolicited);
+    let unsolicited = || assert_eq!(respond(&record, fixture.at(10)), Delivery::Unsolicited);
     unsolicited();
     drop(offered(&record, fixture.at(10)));
     unsolicited();
@@ -243,7 +243,7 @@ fn a_close_ends_each_state_with_the_certainty_of_the_final_count() {
         record.close(&lost(), fixture.at(30));
         assert_eq!(told(&record), expected);
         record.close(&lost(), fixture.at(31));
-        assert_eq!(record.respond(response(1), fixture.at(31)).0, Delivery::Unsolicited);
+        assert_eq!(respond(&record, fixture.at(31)), Delivery::Unsolicited);
         assert_eq!(told(&record), "nothing", "it ends once");
     }
     fixture.assert_idle();
@@ -261,7 +261,7 @@ fn a_close_by_the_owner_is_told_from_a_lost_connection() {
 fn a_close_leaves_an_outcome_that_was_not_collected_and_forgets_a_tombstone() {
     let fixture = Fixture::new();
     let answered = awaiting(&fixture);
-    drop(answered.respond(response(1), fixture.at(20)));
+    drop(respond(&answered, fixture.at(20)));
     answered.close(&lost(), fixture.at(30));
     assert_eq!(told(&answered), "answered");
 
@@ -295,7 +295,7 @@ fn the_caller_is_woken_by_whatever_ends_its_request() {
             },
         ),
         (awaiting, |record, f| {
-            drop(record.respond(response(1), f.at(20)));
+            drop(respond(&record, f.at(20)));
         }),
         (awaiting, |record, f| {
             record.end(End::Deadline, f.at(20));

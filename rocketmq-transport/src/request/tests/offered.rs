@@ -25,7 +25,7 @@ fn after(
     let frame = offered(&record, fixture.at(10));
     for event in events.chars() {
         match event {
-            'R' => assert_eq!(record.respond(response(1), fixture.at(10)).0, Delivery::Noted),
+            'R' => assert_eq!(respond(&record, fixture.at(10)), Delivery::Noted),
             end => {
                 let end = match end {
                     'D' => End::Deadline,
@@ -147,8 +147,8 @@ fn only_the_first_response_is_noted() {
     let fixture = Fixture::new();
     let record = fixture.record(1, fixture.terms(1_000));
     drop(offered(&record, fixture.at(10)));
-    assert_eq!(record.respond(response(1), fixture.at(10)).0, Delivery::Noted);
-    assert_eq!(record.respond(response(1), fixture.at(10)).0, Delivery::Unsolicited);
+    assert_eq!(respond(&record, fixture.at(10)), Delivery::Noted);
+    assert_eq!(respond(&record, fixture.at(10)), Delivery::Unsolicited);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_response_to_an_offered_oneway_request_does_not_hide_its_deadline() {
     let record = fixture.record(1, oneway(&fixture, 1_000));
     drop(offered(&record, fixture.at(10)));
     record.end(End::Deadline, fixture.at(1_000));
-    drop(record.respond(response(1), fixture.at(1_000)));
+    drop(respond(&record, fixture.at(1_000)));
     let (settled, _) = record.settle(Accepted::Some, fixture.at(1_000));
     assert_eq!((settled, told(&record).as_str()), (Settled::Removed, "RMQ-T01 in Writing, Unknown"));
 }
@@ -219,7 +219,7 @@ fn a_close_while_offered_counts_as_all_accepted() {
         let frame = offered(&record, fixture.at(10));
         for event in events.chars() {
             match event {
-                'R' => drop(record.respond(response(1), fixture.at(10))),
+                'R' => drop(respond(&record, fixture.at(10))),
                 'D' => drop(record.end(End::Deadline, fixture.at(10))),
                 _ => drop(record.end(End::Drop, fixture.at(10))),
             }
