@@ -133,6 +133,7 @@ impl Permit {
     }
 
     /// Moves `bytes` of this claim, or all of its bytes where it has fewer, into a permit of their own.
+    #[inline]
     pub(crate) fn split_bytes(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.claim.bytes);
         self.claim.bytes -= bytes;
@@ -140,6 +141,7 @@ impl Permit {
     }
 
     /// Takes over what `other` claims, if both claim the same of the same tree; else `other` comes back.
+    #[inline]
     fn merge(&mut self, mut other: Self) -> Result<(), Self> {
         if self.seat != other.seat || !Arc::ptr_eq(&self.shared, &other.shared) {
             return Err(other);
@@ -155,6 +157,7 @@ pub(crate) struct Returning(Option<Permit>);
 
 impl Returning {
     /// Adds `permit`, and gives back at once what cannot go back together with it.
+    #[inline]
     pub(crate) fn add(&mut self, permit: Permit) {
         match &mut self.0 {
             Some(returning) => {
@@ -269,6 +272,7 @@ pub(crate) struct PeerBudget {
 
 impl PeerBudget {
     /// Takes `ask` at once or is refused.
+    #[inline]
     pub(crate) fn try_acquire(&self, class: Class, ask: Ask, now: Instant) -> Result<Permit, Refused> {
         let leaf = self.leaf(class);
         if self.shared.ledger.lock().take_unless_waited_for(leaf, ask) {
@@ -302,11 +306,13 @@ impl PeerBudget {
         }
     }
 
+    #[inline]
     const fn leaf(&self, class: Class) -> Leaf {
         Leaf { peer: self.peer, class }
     }
 
     /// The permit for what has just been taken.
+    #[inline]
     fn permit(&self, class: Class, claim: Ask) -> Permit {
         Permit { shared: Arc::clone(&self.shared), seat: Seat::Leaf(self.leaf(class)), claim }
     }

@@ -100,6 +100,7 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
 }
 
 /// Carries a request as far as it goes without a wait.
+#[inline]
 fn carry<'a>(
     transport: &'a Transport,
     peer: &'a Peer,

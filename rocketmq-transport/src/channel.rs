@@ -91,6 +91,7 @@ impl Channel {
 
     /// Carries a request to a connection, if that takes no wait; else [`go_on`](Self::go_on) does. Its end will wake
     /// `waker`.
+    #[inline]
     pub(crate) fn carry<'a>(
         &self,
         trip: &mut Trip<'a>,
@@ -271,6 +272,7 @@ impl Shared {
 
     /// Asks all levels of the budget for the request and for the bytes it will retain. What it asks for is
     /// returned where it has to wait for it.
+    #[inline]
     fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Option<Ask>, TransportError> {
         trip.check()?;
         if self.closed.is_told() {
@@ -306,6 +308,7 @@ impl Shared {
     }
 
     /// A bound of the bytes of the frame, known before it is encoded.
+    #[inline]
     fn frame_bound(&self, trip: &Trip<'_>, request: &Request<'_>) -> u64 {
         let signature = self.signer.as_ref().map_or(0, |signer| signer.max_header_bytes());
         let head = outgoing(request, &[], trip.terms.kind, &self.config).head_bound();
@@ -313,6 +316,7 @@ impl Shared {
     }
 
     /// The live connection, or the dial in flight.
+    #[inline]
     fn connect(
         self: &Arc<Self>,
         trip: &mut Trip<'_>,
@@ -356,6 +360,7 @@ impl Shared {
 }
 
 /// The claim of a request on what it was admitted for.
+#[inline]
 fn claim(mut permit: Permit, ask: Ask) -> Claim {
     let bytes = permit.split_bytes(ask.bytes - OVERHEAD);
     Claim { request: permit, bytes }

@@ -37,6 +37,7 @@ impl RequestDeadline {
 
     /// The instant `budget` after `start`, for callers that have read the clock already.
     #[must_use]
+    #[inline]
     pub fn from(start: Instant, budget: Duration) -> Self {
         let at = if budget == Duration::MAX { None } else { start.checked_add(budget) };
         Self { at, budget }
@@ -50,6 +51,7 @@ impl RequestDeadline {
 
     /// The instant itself; `None` means never.
     #[must_use]
+    #[inline]
     pub const fn at(&self) -> Option<Instant> {
         self.at
     }
@@ -62,6 +64,7 @@ impl RequestDeadline {
 
     /// Whether the deadline has come at `now`.
     #[must_use]
+    #[inline]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.at.is_some_and(|at| at <= now)
     }

@@ -45,6 +45,7 @@ impl Lanes {
     }
 
     /// Queues `record` behind those of its lane.
+    #[inline]
     pub(crate) fn push(&self, record: &Arc<RequestRecord>) -> Result<(), LanesClosed> {
         let mut inner = self.inner.lock();
         if inner.closed {
@@ -239,6 +240,7 @@ impl Lane {
     }
 
     /// Takes an empty slot out of the list.
+    #[inline]
     fn free(&mut self, place: u32) {
         let slot = &mut self.slots[place as usize];
         debug_assert!(slot.record.is_none(), "what is in a slot is not dropped under the lock");

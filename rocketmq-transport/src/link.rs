@@ -72,6 +72,7 @@ impl Link {
     }
 
     /// What the writer's poll made of an offered or half-written frame.
+    #[inline]
     pub(crate) fn settle(
         &self,
         record: &Arc<RequestRecord>,

@@ -42,6 +42,7 @@ impl Pulse {
     }
 
     /// Whether it was not used for more than `limit`.
+    #[inline]
     pub(crate) fn is_idle(&self, now: Instant, limit: Duration) -> bool {
         let unused = self.since_opened(now).saturating_sub(self.last_used.load(Relaxed));
         Duration::from_nanos(unused) > limit
@@ -104,6 +105,7 @@ impl Pulse {
         self.last_response.store(self.since_opened(now).max(1), Relaxed);
     }
 
+    #[inline]
     fn since_opened(&self, now: Instant) -> u64 {
         u64::try_from(now.saturating_duration_since(self.opened).as_nanos()).unwrap_or(u64::MAX)
     }

@@ -105,6 +105,7 @@ pub(crate) struct Freed {
 
 impl Freed {
     /// Lets the permit go back together with others.
+    #[inline]
     pub(crate) fn permit_to(&mut self, returning: &mut Returning) {
         if let Some(permit) = self.permit.take() {
             returning.add(permit);
@@ -132,6 +133,7 @@ struct Leftover {
 
 impl RequestRecord {
     /// A queued request; `clock` has entered [`Stage::BeforeWrite`], and `waker` is woken when it ends.
+    #[inline]
     pub(crate) fn new(
         opaque: Opaque,
         terms: Terms,
@@ -162,6 +164,7 @@ impl RequestRecord {
     }
 
     /// The outcome once there is one, with the clock stopped at it; registers the waker until then.
+    #[inline]
     pub(crate) fn poll_outcome(&self, cx: &Context<'_>) -> Poll<(Outcome, StageClock)> {
         let mut inner = self.inner.lock();
         if let Some(outcome) = inner.state.take_untold() {
@@ -206,6 +209,7 @@ impl RequestRecord {
     }
 
     /// The writer wants the frame for one poll of the socket.
+    #[inline]
     pub(crate) fn offer(&self, now: Instant) -> Offer {
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
@@ -226,6 +230,7 @@ impl RequestRecord {
 
     /// The poll the frame was offered for is over: applies what was noted meanwhile. A response that turns out
     /// to belong nowhere is returned for the classification.
+    #[inline]
     pub(crate) fn settle(&self, accepted: Accepted, now: Instant) -> (Settled, Option<Delivery>) {
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
@@ -268,6 +273,7 @@ impl RequestRecord {
     }
 
     /// The socket has accepted the last byte of a frame that had been accepted in part.
+    #[inline]
     pub(crate) fn finish(&self, now: Instant) -> Settled {
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
@@ -292,6 +298,7 @@ impl RequestRecord {
 
     /// A response with this record's opaque was read on its generation. It comes back where nobody waits for it: the
     /// request has not left, takes no response, or has had one.
+    #[inline]
     pub(crate) fn respond(&self, response: Command, now: Instant) -> Result<(Delivery, Freed), Command> {
         let mut inner = self.inner.lock();
         match &mut inner.state {
@@ -423,6 +430,7 @@ impl Inner {
     }
 
     /// Writing → AwaitingResponse; for a one-way request that is its success.
+    #[inline]
     fn written(&mut self, terms: &Terms, now: Instant, leftover: &mut Leftover) -> Settled {
         match terms.kind {
             Kind::Call => {
@@ -445,6 +453,7 @@ impl Inner {
         leftover.freed = self.free();
     }
 
+    #[inline]
     fn free(&mut self) -> Freed {
         Freed { permit: self.permit.take(), waker: self.waker.take() }
     }
@@ -452,6 +461,7 @@ impl Inner {
 
 impl State {
     /// What the caller has to be told, once.
+    #[inline]
     fn take_untold(&mut self) -> Option<Outcome> {
         match self {
             Self::Ended { untold } => untold.take(),

@@ -77,6 +77,7 @@ enum Limit {
 impl<'a> Sent<'a> {
     /// Registers a request with the connection it has and queues its frame; what becomes of it is in the record, which
     /// wakes `waker`. It takes body, claim and connection; a request whose generation has retired has them back.
+    #[inline]
     pub(crate) fn submit(
         trip: &mut Trip<'a>,
         request: &mut Request<'_>,
@@ -121,11 +122,13 @@ impl<'a> Sent<'a> {
 
     /// Waits for the record to end: by its response, its deadline, its start-by instant, or the end of the
     /// connection.
+    #[inline]
     pub(crate) fn wait(self) -> Wait<'a> {
         let (limit, at) = self.first_limit();
         Wait { sent: self, polled: false, limit, timer: sleep_until(at.unwrap_or_else(Instant::now)) }
     }
 
+    #[inline]
     fn first_limit(&self) -> (Limit, Option<Instant>) {
         match (self.record.terms.start_by, self.record.terms.deadline.at()) {
             (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Limit::StartBy, Some(start_by)),
@@ -134,6 +137,7 @@ impl<'a> Sent<'a> {
         }
     }
 
+    #[inline]
     fn output(&self, outcome: Outcome, clock: StageClock) -> Result<Ended, TransportError> {
         let response = match outcome {
             Outcome::Answered(response) => Some(response),
@@ -193,6 +197,7 @@ impl Drop for Sent<'_> {
 
 /// The head of the frame, in the room that admission has found it to need. With a signature it is measured again: a
 /// signer announces no more than the bytes of its names and values.
+#[inline]
 fn encode(
     request: &Request<'_>,
     trip: &Trip<'_>,
@@ -210,6 +215,7 @@ fn encode(
 }
 
 /// The frame of a request, but for its body; its opaque is the longest.
+#[inline]
 pub(crate) fn outgoing<'a>(
     request: &'a Request<'_>,
     signature: &'a [(Cow<'static, str>, String)],

@@ -123,11 +123,13 @@ pub struct StageClock {
 impl StageClock {
     /// A clock that starts at `now` in `stage`.
     #[must_use]
+    #[inline]
     pub const fn start(stage: Stage, now: Instant) -> Self {
         Self { spent: [0; PAUSE + 1], entered: 1 << stage as u8, current: stage as u8, since: now }
     }
 
     /// Charges the time since the last mark to the stage left and enters `stage`.
+    #[inline]
     pub fn enter(&mut self, stage: Stage, now: Instant) {
         self.mark(stage as u8, now);
     }
@@ -138,6 +140,7 @@ impl StageClock {
     }
 
     /// Charges the time since the last mark to the current stage, which goes on.
+    #[inline]
     pub fn stop(&mut self, now: Instant) {
         self.mark(self.current, now);
     }
@@ -196,6 +199,7 @@ impl StageClock {
         (self.entered & (1 << slot) != 0).then(|| Duration::from_nanos(self.spent[slot]))
     }
 
+    #[inline]
     fn mark(&mut self, slot: u8, now: Instant) {
         if now > self.since {
             let passed = now - self.since;

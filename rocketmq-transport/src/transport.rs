@@ -292,6 +292,7 @@ impl Transport {
         }
     }
 
+    #[inline]
     pub(crate) fn channel(&self, peer: &Peer) -> Arc<Channel> {
         if let Some(channel) = self.shared.channels.get(peer) {
             return Arc::clone(&channel);

@@ -70,6 +70,7 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Trip<'a> {
     /// A request that entered the transport at `now`.
+    #[inline]
     pub(crate) fn start(peer: &'a Peer, code: Code, kind: Kind, options: &CallOptions, now: Instant) -> Self {
         let CallOptions { deadline, start_by, class, admission, suspend, clock } = *options;
         let mut clock = clock.unwrap_or_else(|| StageClock::start(Stage::Admission, now));
@@ -89,6 +90,7 @@ impl<'a> Trip<'a> {
     }
 
     /// The next stage begins, unless the request must not go on.
+    #[inline]
     pub(crate) fn enter(&mut self, stage: Stage) -> Result<(), TransportError> {
         self.check()?;
         self.clock.enter(stage, self.now);
@@ -97,6 +99,7 @@ impl<'a> Trip<'a> {
     }
 
     /// Fails where the request must not start any more.
+    #[inline]
     pub(crate) fn check(&mut self) -> Result<(), TransportError> {
         if !self.checked && !self.terms.may_start(self.now) {
             return Err(self.expired(self.now));

@@ -19,16 +19,19 @@ impl Gauge {
         self.used
     }
 
+    #[inline]
     pub(super) const fn take(&mut self, ask: Ask) {
         self.used.requests += ask.requests;
         self.used.bytes += ask.bytes;
     }
 
+    #[inline]
     pub(super) const fn give_back(&mut self, ask: Ask) {
         self.used.requests -= ask.requests;
         self.used.bytes -= ask.bytes;
     }
 
+    #[inline]
     pub(super) const fn fits(&self, ask: Ask) -> bool {
         let Self { limit, used } = self;
         ask.requests <= limit.requests - used.requests && ask.bytes <= limit.bytes - used.bytes

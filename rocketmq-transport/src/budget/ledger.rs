@@ -95,6 +95,7 @@ impl Ledger {
     }
 
     /// Takes `ask` where nobody waits and there is room: what most requests find, for less than [`try_take`](Self::try_take).
+    #[inline]
     pub(super) fn take_unless_waited_for(&mut self, leaf: Leaf, ask: Ask) -> bool {
         let free = self.waiters.is_empty() && self.fits(leaf, ask);
         if free {
@@ -285,6 +286,7 @@ impl Ledger {
     }
 
     /// Whether nothing of [`path`](Self::path) is saturated.
+    #[inline]
     fn fits(&self, leaf: Leaf, ask: Ask) -> bool {
         let node = self.peers.at(leaf.peer);
         let shared = || node.gauge.fits(ask) && self.client.fits(ask);
@@ -299,6 +301,7 @@ impl Ledger {
         self.path(leaf).find_map(|(level, gauge)| gauge.too_large(level, ask))
     }
 
+    #[inline]
     fn take(&mut self, leaf: Leaf, ask: Ask) {
         self.each_gauge(Seat::Leaf(leaf), |gauge| gauge.take(ask));
     }
@@ -310,6 +313,7 @@ impl Ledger {
         [(Level::Class(leaf.class), &self.leaf(leaf).gauge)].into_iter().chain(shared.into_iter().flatten())
     }
 
+    #[inline]
     fn each_gauge(&mut self, seat: Seat, change: impl Fn(&mut Gauge)) {
         let Seat::Leaf(Leaf { peer, class }) = seat else { return change(&mut self.client) };
         let node = self.peers.at_mut(peer);

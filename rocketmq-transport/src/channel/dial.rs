@@ -64,6 +64,7 @@ pub(super) enum Found {
 
 impl Connections {
     /// The live connection, or the one dial in flight; if there is none, the caller starts it.
+    #[inline]
     pub(super) fn find(&mut self, channel: &Arc<Shared>, now: Instant) -> Found {
         if channel.closed.is_told() {
             return Found::Closed;

@@ -60,6 +60,7 @@ pub(crate) struct Completed {
 }
 
 impl Completed {
+    #[inline]
     pub(crate) fn note(&mut self, opaque: i32, completion: Completion) {
         if completion != (Completion::Completed { vacancy: Vacancy::None }) {
             self.notable.push((opaque, completion));
@@ -185,6 +186,7 @@ impl GenerationTable {
     }
 
     /// The next opaque; `None` once they are used up.
+    #[inline]
     pub(crate) fn issue_opaque(&self) -> Option<Opaque> {
         let before = self.asked.fetch_add(1, Relaxed);
         (before < self.opaques).then(|| Opaque(self.opaque(before)))
@@ -196,6 +198,7 @@ impl GenerationTable {
     }
 
     /// Enters `record`, in this order: not expired, owner accepting, key free.
+    #[inline]
     pub(crate) fn register(&self, record: &Arc<RequestRecord>, now: Instant) -> Result<(), Refused> {
         let mut inner = self.inner.lock();
         if !record.terms.may_start(now) {
@@ -214,6 +217,7 @@ impl GenerationTable {
     }
 
     /// Hands each of `responses` to the request of this generation that has its opaque, under one lock.
+    #[inline]
     pub(crate) fn complete(
         &self,
         responses: impl Iterator<Item = Command>,
@@ -398,6 +402,7 @@ impl GenerationTable {
     }
 
     /// How many callers wait.
+    #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.inner.lock().waiting()
     }
@@ -426,6 +431,7 @@ impl Inner {
         self.entries.len() - self.buried
     }
 
+    #[inline]
     fn vacancy(&self) -> Vacancy {
         let drained = matches!(self.phase, Phase::Draining(..)) && self.waiting() == 0;
         if drained { Vacancy::Drained } else { Vacancy::None }
@@ -456,6 +462,7 @@ impl Inner {
         Some(completion)
     }
 
+    #[inline]
     fn remove(&mut self, opaque: i32, exit: Exit) -> Option<Entry> {
         let entry = self.entries.remove(&opaque)?;
         match (entry.grave, exit) {

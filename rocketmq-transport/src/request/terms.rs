@@ -17,11 +17,13 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
     /// Drops its bytes, and hands out the permit for them.
+    #[inline]
     pub(crate) fn let_go(self) -> Permit {
         self.bytes
     }
@@ -51,11 +53,13 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// A bound of the bytes of its frame.
+    #[inline]
     pub(crate) const fn frame_bytes(&self) -> u64 {
         self.bytes.saturating_sub(OVERHEAD)
     }
 
     /// The instant at which a request that has not started ends.
+    #[inline]
     pub(crate) fn start_limit(&self) -> Option<Instant> {
         match (self.start_by, self.deadline.at()) {
             (Some(start_by), Some(at)) => Some(start_by.min(at)),
@@ -71,11 +75,13 @@ impl Terms {
     }
 
     /// Whether a request that has not started at `now` still may.
+    #[inline]
     pub(crate) fn may_start(&self, now: Instant) -> bool {
         self.start_limit().is_none_or(|limit| now < limit)
     }
 
     /// Why a request that has not started at `now` never will, if so.
+    #[inline]
     pub(crate) fn late_start(&self, now: Instant) -> Option<TransportErrorKind> {
         if self.deadline.is_expired(now) {
             Some(TransportErrorKind::DeadlineExpired)
