@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 
 use crate::{
-    CallOptions, Peer, Request, Transport, TransportError,
+    CallOptions, IntoCallOptions, Peer, Request, Transport, TransportError,
     channel::Carried,
     request::Kind,
     sent::{Ended, Sent, Wait},
@@ -27,6 +27,13 @@ pub(crate) struct Entered<'a> {
     pub(crate) options: CallOptions,
     pub(crate) kind: Kind,
     pub(crate) at: Instant,
+}
+
+impl<'a> Entered<'a> {
+    pub(crate) fn new(request: Request<'a>, options: impl IntoCallOptions, kind: Kind) -> Self {
+        let at = Instant::now();
+        Self { request, options: options.into_call_options(at), kind, at }
+    }
 }
 
 pin_project! {

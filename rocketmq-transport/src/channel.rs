@@ -242,23 +242,24 @@ impl Shared {
         request: &mut Request<'_>,
         waker: &Waker,
     ) -> Result<Carried<'a>, TransportError> {
+        trip.check()?;
         if trip.claim.is_none()
             && let Some(ask) = self.admit(trip, request)?
         {
             return Ok(Carried::Blocked(Blocked::Admission(ask)));
         }
         loop {
-            trip.enter(Stage::Connect)?;
+            trip.enter(Stage::Connect);
             let connection = match self.connect(trip)? {
                 Ok(connection) => connection,
                 Err(dial) => return Ok(Carried::Blocked(Blocked::Dialing(dial))),
             };
-            trip.enter(Stage::Signing)?;
+            trip.enter(Stage::Signing);
             trip.connection = Some(connection);
             if self.signer.is_some() && trip.signature.is_none() {
                 return Ok(Carried::Blocked(Blocked::Signing));
             }
-            trip.enter(Stage::BeforeWrite)?;
+            trip.enter(Stage::BeforeWrite);
             match Sent::submit(trip, request, waker) {
                 Ok(sent) => return Ok(Carried::Sent(sent)),
                 Err(Rejected::Retired) => {}
@@ -274,7 +275,6 @@ impl Shared {
     /// returned where it has to wait for it.
     #[inline]
     fn admit(&self, trip: &mut Trip<'_>, request: &Request<'_>) -> Result<Option<Ask>, TransportError> {
-        trip.check()?;
         if self.closed.is_told() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }

@@ -80,6 +80,8 @@ mod in_flight;
 #[cfg(not(rocketmq_loom))]
 mod link;
 #[cfg(not(rocketmq_loom))]
+mod options;
+#[cfg(not(rocketmq_loom))]
 mod pulse;
 #[cfg(not(rocketmq_loom))]
 mod reader;
@@ -123,9 +125,10 @@ pub use self::{
     connect::{ConnectError, Connecting, Connector, DialFailure, Resolver, Resolving, TcpConnector},
     failure_log::FailureLine,
     in_flight::{InFlight, InFlightRequest},
+    options::{Admission, CallOptions, IntoCallOptions},
     server::{Handler, ResponseEncoding, Server, ServerConfig, serve},
     signer::{AclError, AclSigner, SignError, Signature, Signer, Signing},
     storm::{Fold, Storm, Verdict},
     stream::{Acceptance, Stream},
-    transport::{Admission, CallOptions, CloseReport, Completed, Transport, TransportBuilder, Written},
+    transport::{CloseReport, Completed, Transport, TransportBuilder, Written},
 };

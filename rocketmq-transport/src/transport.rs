@@ -3,12 +3,11 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
-use tokio::time::Instant;
 
 use crate::{
-    Class, Command, ConfigError, Connector, FailureLog, InFlight, Opaque, Peer, PendingRequestOwner, Permit,
-    Refusal, Request, RequestDeadline, Signer, StageClock, TcpConnector, TransportConfig, TransportError,
-    Usage,
+    Command, ConfigError, Connector, FailureLog, InFlight, IntoCallOptions, Opaque, Peer,
+    PendingRequestOwner, Permit, Refusal, Request, RequestDeadline, Signer, StageClock, TcpConnector,
+    TransportConfig, TransportError, Usage,
     budget::BudgetTree,
     call::{Call, Entered},
     channel::{Channel, Fittings},
@@ -18,63 +17,6 @@ use crate::{
     request::Kind,
     sent::Ended,
 };
-
-/// How a call is to be carried out.
-///
-/// Made from a [`RequestDeadline`], with the rest at its defaults.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// use std::time::Duration;
-/// use rocketmq_transport::{CallOptions, Class, RequestDeadline};
-///
-/// let mut options = CallOptions::from(RequestDeadline::after(Duration::from_secs(1)));
-/// options.class = Class::Control;
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct CallOptions {
-    /// When the call ends at the latest.
-    pub deadline: RequestDeadline,
-    /// When a byte of the frame must have left at the latest; a call that has started goes on to its deadline.
-    /// Default: no such instant.
-    pub start_by: Option<Instant>,
-    /// The budget and the lane it uses. Default data.
-    pub class: Class,
-    /// What to do when the budget is full. Default refuse.
-    pub admission: Admission,
-    /// How long the peer has been asked to hold the response back; its silence is judged only after it. Default
-    /// zero.
-    pub suspend: Duration,
-    /// The time spent so far, with which the call goes on. Default: a clock that starts with the call.
-    pub clock: Option<StageClock>,
-}
-
-impl From<RequestDeadline> for CallOptions {
-    fn from(deadline: RequestDeadline) -> Self {
-        Self {
-            deadline,
-            start_by: None,
-            class: Class::Data,
-            admission: Admission::Refuse,
-            suspend: Duration::ZERO,
-            clock: None,
-        }
-    }
-}
-
-/// What to do when the budget is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admission {
-    /// Fail at once.
-    #[default]
-    Refuse,
-    /// Wait in turn, until the deadline.
-    Wait,
-}
 
 /// A call that was answered.
 #[derive(Debug)]
@@ -125,12 +67,11 @@ pub struct CloseReport {
 /// # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
 /// use bytes::Bytes;
-/// use rocketmq_transport::{Code, Request, RequestDeadline, Transport, TransportConfig};
+/// use rocketmq_transport::{Code, Request, Transport, TransportConfig};
 ///
 /// let transport = Transport::new(TransportConfig::default())?;
 /// let heartbeat = Request { code: Code(34), header: &(), body: Bytes::from_static(br#"{"clientID":"me"}"#) };
-/// let deadline = RequestDeadline::after(Duration::from_secs(3));
-/// match transport.call(&"127.0.0.1:10911".parse()?, heartbeat, deadline).await {
+/// match transport.call(&"127.0.0.1:10911".parse()?, heartbeat, Duration::from_secs(3)).await {
 ///     Ok(completed) => println!("status {}", completed.response.code()),
 ///     Err(error) => println!("{error}, in {} with certainty {}", error.stage(), error.certainty()),
 /// }
@@ -165,7 +106,8 @@ impl Transport {
 
     /// Sends `request` to `peer` and waits for its response.
     ///
-    /// The deadline covers admission, connecting, signing, queueing, writing and the wait. A response of any
+    /// `options` is a budget from now, a deadline, or all [`CallOptions`]. The deadline covers admission, connecting,
+    /// signing, queueing, writing and the wait. A response of any
     /// status is a success here; what the status means is the caller's to say.
     ///
     /// # Errors
@@ -185,10 +127,9 @@ impl Transport {
         &'a self,
         peer: &'a Peer,
         request: Request<'a>,
-        options: impl Into<CallOptions>,
+        options: impl IntoCallOptions,
     ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
-        let options = options.into();
-        let entered = Entered { request, options, kind: Kind::Call, at: Instant::now() };
+        let entered = Entered::new(request, options, Kind::Call);
         Call::new(self, peer, entered, |ended| {
             let Ended { response, clock, generation, opaque } = ended;
             let response = response.expect("a call ends with a response or an error");
@@ -212,10 +153,9 @@ impl Transport {
         &'a self,
         peer: &'a Peer,
         request: Request<'a>,
-        options: impl Into<CallOptions>,
+        options: impl IntoCallOptions,
     ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
-        let options = options.into();
-        let entered = Entered { request, options, kind: Kind::Oneway, at: Instant::now() };
+        let entered = Entered::new(request, options, Kind::Oneway);
         Call::new(self, peer, entered, |ended| {
             let Ended { clock, generation, opaque, .. } = ended;
             Written { clock, generation, opaque }

@@ -30,8 +30,6 @@ pub(crate) struct Trip<'a> {
     /// From signing on; one signature serves every connection.
     pub(crate) signature: Option<Signature>,
     stage: Stage,
-    /// Whether it was found at `now` that the request may start.
-    checked: bool,
 }
 
 /// What a request takes through admission to its frame and record.
@@ -85,27 +83,20 @@ impl<'a> Trip<'a> {
             connection: None,
             signature: None,
             stage: Stage::Admission,
-            checked: false,
         }
     }
 
-    /// The next stage begins, unless the request must not go on.
+    /// The next stage begins, with no time passed since the clock was read.
     #[inline]
-    pub(crate) fn enter(&mut self, stage: Stage) -> Result<(), TransportError> {
-        self.check()?;
+    pub(crate) fn enter(&mut self, stage: Stage) {
         self.clock.enter(stage, self.now);
         self.stage = stage;
-        Ok(())
     }
 
     /// Fails where the request must not start any more.
     #[inline]
     pub(crate) fn check(&mut self) -> Result<(), TransportError> {
-        if !self.checked && !self.terms.may_start(self.now) {
-            return Err(self.expired(self.now));
-        }
-        self.checked = true;
-        Ok(())
+        if self.terms.may_start(self.now) { Ok(()) } else { Err(self.expired(self.now)) }
     }
 
     /// Waits for `future` until the request must not start any more, or `closed`. Cancel safe if `future` is.
@@ -120,7 +111,6 @@ impl<'a> Trip<'a> {
             biased;
             output = future => {
                 self.now = Instant::now();
-                self.checked = false;
                 Ok(output)
             }
             () = closed.told() => Err(self.fail(TransportErrorKind::Closed)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rocketmq_transport::{
-    CallOptions, Code, Command, Completed, Peer, Request, RequestDeadline, Transport, TransportConfig,
+    Code, Command, Completed, IntoCallOptions, Peer, Request, RequestDeadline, Transport, TransportConfig,
     TransportError,
     test_support::{Network, ScriptedPeer, settle},
 };
@@ -39,7 +39,7 @@ pub(crate) fn spawn(transport: &Transport, budget: Duration) -> Call {
 
 pub(crate) async fn call(
     transport: &Transport,
-    options: impl Into<CallOptions>,
+    options: impl IntoCallOptions,
 ) -> Result<Completed, TransportError> {
     transport.call(&broker(), request(), options).await
 }

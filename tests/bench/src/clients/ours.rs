@@ -4,8 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use rocketmq_transport::{
-    Acceptance, Code, Connecting, Connector, Limit, Peer, Request, RequestDeadline, Stream, Transport,
-    TransportConfig,
+    Acceptance, Code, Connecting, Connector, Limit, Peer, Request, Stream, Transport, TransportConfig,
 };
 use tokio::net::TcpStream;
 
@@ -50,7 +49,7 @@ impl Ours {
         let (transport, peer) = &*self.shared;
         let header = SendHeader::numbered(self.count);
         let request = Request { code, header: &header, body: self.body.clone() };
-        let completed = transport.call(peer, request, RequestDeadline::after(limit)).await?;
+        let completed = transport.call(peer, request, limit).await?;
         if completed.response.code() != Code::SUCCESS {
             return Err("refused".into());
         }
@@ -78,7 +77,7 @@ pub(crate) fn call_future_bytes() -> Outcome<usize> {
     let peer = "127.0.0.1:10911".parse()?;
     let header = SendHeader::numbered(0);
     let request = Request { code: SEND, header: &header, body: Bytes::new() };
-    Ok(size_of_val(&transport.call(&peer, request, RequestDeadline::after(DEADLINE))))
+    Ok(size_of_val(&transport.call(&peer, request, DEADLINE)))
 }
 
 /// Connects as the transport's own connector does, with a counter in front of the socket.
