@@ -10,94 +10,83 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use pin_project_lite::pin_project;
 use tokio::time::Instant;
 
 use crate::{
-    CallOptions, IntoCallOptions, Peer, Request, Transport, TransportError,
+    IntoCallOptions, Peer, Request, Transport, TransportError,
     channel::Carried,
     request::Kind,
     sent::{Ended, Sent, Wait},
     trip::Trip,
 };
 
-/// A request that has entered the transport and was not polled yet.
-pub(crate) struct Entered<'a> {
+/// A request that was not polled yet. It enters the transport, and its clock starts, with the first poll.
+pub(crate) struct Entering<'a, O> {
     pub(crate) request: Request<'a>,
-    pub(crate) options: CallOptions,
+    pub(crate) options: O,
     pub(crate) kind: Kind,
-    pub(crate) at: Instant,
 }
 
-impl<'a> Entered<'a> {
-    pub(crate) fn new(request: Request<'a>, options: impl IntoCallOptions, kind: Kind) -> Self {
-        let at = Instant::now();
-        Self { request, options: options.into_call_options(at), kind, at }
-    }
+/// A request on its way; `finish` makes its output.
+#[must_use = "nothing is sent before it is polled"]
+pub(crate) struct Call<'a, O, F> {
+    transport: &'a Transport,
+    peer: &'a Peer,
+    finish: Option<F>,
+    state: State<'a, O>,
 }
 
-pin_project! {
-    /// A request on its way; `finish` makes its output.
-    #[must_use = "nothing is sent before it is polled"]
-    pub(crate) struct Call<'a, F> {
-        transport: &'a Transport,
-        peer: &'a Peer,
-        finish: Option<F>,
-        #[pin]
-        state: State<'a>,
-    }
-}
-
-pin_project! {
-    #[project = StateProjection]
-    enum State<'a> {
-        Entered { entered: Option<Entered<'a>> },
-        /// It has to wait for something before its frame.
-        Blocked { going_on: GoingOn<'a> },
-        /// A connection has it.
-        Sent { #[pin] wait: Wait<'a> },
-    }
+enum State<'a, O> {
+    Entering(Entering<'a, O>),
+    /// It has to wait for something before its frame.
+    Blocked(GoingOn<'a>),
+    /// A connection has it.
+    Sent(Wait<'a>),
+    Ended,
 }
 
 type GoingOn<'a> = Pin<Box<dyn Future<Output = Result<Sent<'a>, TransportError>> + Send + 'a>>;
 
-impl<'a, F> Call<'a, F> {
+impl<'a, O, F> Call<'a, O, F> {
     pub(crate) const fn new(
         transport: &'a Transport,
         peer: &'a Peer,
-        entered: Entered<'a>,
+        entering: Entering<'a, O>,
         finish: F,
     ) -> Self {
-        Self { transport, peer, finish: Some(finish), state: State::Entered { entered: Some(entered) } }
+        Self { transport, peer, finish: Some(finish), state: State::Entering(entering) }
     }
 }
 
-impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
+impl<O, F, T> Future for Call<'_, O, F>
+where
+    O: IntoCallOptions + Unpin,
+    F: FnOnce(Ended) -> T + Unpin,
+{
     type Output = Result<T, TransportError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut call = self.project();
+        let call = self.get_mut();
         let ended = loop {
-            let sent = match call.state.as_mut().project() {
-                StateProjection::Entered { entered } => {
-                    match carry(call.transport, call.peer, entered.as_mut().expect(ENDED), cx.waker()) {
-                        Ok(Carried::Sent(sent)) => Ok(sent),
-                        Ok(Carried::Blocked(going_on)) => {
-                            call.state.set(State::Blocked { going_on });
-                            continue;
-                        }
-                        Err(error) => Err(error),
+            let sent = match &mut call.state {
+                State::Entering(entering) => match carry(call.transport, call.peer, entering, cx.waker()) {
+                    Ok(Carried::Sent(sent)) => Ok(sent),
+                    Ok(Carried::Blocked(going_on)) => {
+                        call.state = State::Blocked(going_on);
+                        continue;
                     }
-                }
-                StateProjection::Blocked { going_on } => ready!(going_on.as_mut().poll(cx)),
-                StateProjection::Sent { wait } => break ready!(wait.poll(cx)),
+                    Err(error) => Err(error),
+                },
+                State::Blocked(going_on) => ready!(going_on.as_mut().poll(cx)),
+                State::Sent(wait) => break ready!(Pin::new(wait).poll(cx)),
+                State::Ended => panic!("{ENDED}"),
             };
             match sent {
-                Ok(sent) => call.state.set(State::Sent { wait: sent.wait() }),
+                Ok(sent) => call.state = State::Sent(sent.wait()),
                 Err(error) => break Err(error),
             }
         };
-        call.state.set(State::Entered { entered: None });
+        call.state = State::Ended;
         if let Err(error) = &ended {
             call.transport.log_failure(call.peer, error);
         }
@@ -108,14 +97,15 @@ impl<F: FnOnce(Ended) -> T, T> Future for Call<'_, F> {
 
 /// Carries a request as far as it goes without a wait.
 #[inline]
-fn carry<'a>(
+fn carry<'a, O: IntoCallOptions>(
     transport: &'a Transport,
     peer: &'a Peer,
-    entered: &mut Entered<'a>,
+    entering: &mut Entering<'a, O>,
     waker: &Waker,
 ) -> Result<Carried<'a, GoingOn<'a>>, TransportError> {
-    let Entered { request, options, kind, at } = entered;
-    let mut trip = Trip::start(peer, request.code, *kind, options, *at);
+    let Entering { request, options, kind } = entering;
+    let now = Instant::now();
+    let mut trip = Trip::start(peer, request.code, *kind, &options.into_call_options(now), now);
     let channel = transport.channel(peer);
     let blocked = match channel.carry(&mut trip, request, waker)? {
         Carried::Sent(sent) => return Ok(Carried::Sent(sent)),

@@ -2,6 +2,7 @@
 //! and table, and the connection's pulse.
 
 use std::{
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -9,13 +10,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    runtime::{self, Handle},
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     Command, Completion, Fold, InFlight, InFlightRequest, LateAnswer, Peer, PendingRequestOwner,
     PendingRequestTable, RetirePolicy, RetireReason, Storm, TransportConfig, Verdict,
     lane::Lanes,
-    pending::{Completed, Exit, GenerationTable, Phase, Vacancy},
+    pending::{Completed, Exit, GenerationTable, Phase, Refused, Vacancy, Watch},
     pulse::Pulse,
     request::{Delivery, End, Ending, Place, RequestRecord, Settled},
 };
@@ -31,9 +36,14 @@ pub(crate) struct Link {
     attention: Arc<Attention>,
     /// Told of every late answer, and of every tombstone that waits for none any more.
     late: Arc<Notify>,
+    /// Where its tasks run, if it has any.
+    runtime: Option<runtime::Id>,
+    /// Tells the watcher of a limit before the one it waits for.
+    earlier: Notify,
 }
 
 impl Link {
+    /// One whose tasks run in this runtime.
     pub(crate) fn new(
         config: Arc<TransportConfig>,
         pending: Arc<PendingRequestTable>,
@@ -49,6 +59,41 @@ impl Link {
             pending,
             attention,
             late: Arc::default(),
+            runtime: this_runtime(),
+            earlier: Notify::new(),
+        }
+    }
+
+    /// Enters `record` into the table. False where the caller has to end it at its limit: the watcher does so only for
+    /// callers of its own runtime, since another may go on while this one stands still.
+    #[inline]
+    pub(crate) fn register(&self, record: &Arc<RequestRecord>, now: Instant) -> Result<bool, Refused> {
+        let watched = self.runtime.is_some() && this_runtime() == self.runtime;
+        if self.table.register(record, watched, now)? == Watch::ToTell {
+            self.earlier.notify_one();
+        }
+        Ok(watched)
+    }
+
+    /// Ends each watched request at its limit. Cancel safe.
+    pub(crate) async fn watch_limits(&self) -> Infallible {
+        let mut due = Vec::new();
+        loop {
+            let now = Instant::now();
+            let next = self.table.take_due(now, MAX_ENDED_AT_ONCE, &mut due);
+            let more = due.len() == MAX_ENDED_AT_ONCE;
+            for record in due.drain(..) {
+                let end = if record.terms.deadline.is_expired(now) { End::Deadline } else { End::StartBy };
+                self.end(&record, end, now);
+            }
+            if more {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            tokio::select! {
+                () = self.earlier.notified() => {}
+                () = sleep_until(next.unwrap_or(now)), if next.is_some() => {}
+            }
         }
     }
 
@@ -251,6 +296,13 @@ impl Link {
         }
     }
 }
+
+fn this_runtime() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
+}
+
+/// So many requests are ended at their limit before others have a turn.
+const MAX_ENDED_AT_ONCE: usize = 256;
 
 /// A response that nobody waits for.
 #[derive(Clone, Copy, Debug)]

@@ -65,10 +65,10 @@ pub enum Admission {
 
 /// What a call can be asked with: a budget, a deadline that was frozen before, or all [`CallOptions`].
 ///
-/// A budget is frozen into a deadline as the call is made; [`Duration::MAX`] means never, and zero means already. It
-/// costs one reading of the clock less than a deadline that is frozen just before.
-pub trait IntoCallOptions {
-    /// The options of a call that is made at `now`.
+/// A budget is frozen into a deadline as the call is polled first; [`Duration::MAX`] means never, and zero means already.
+/// It costs one reading of the clock less than a deadline that is frozen just before.
+pub trait IntoCallOptions: Copy + Send + Unpin {
+    /// The options of a call that enters the transport at `now`.
     fn into_call_options(self, now: Instant) -> CallOptions;
 }
 

@@ -1,6 +1,7 @@
 //! The pending-request table: from owner to that generation's own table.
 
 mod generation;
+mod limits;
 mod spread;
 
 use std::{
@@ -17,7 +18,10 @@ use dashmap::DashMap;
 use self::spread::Spread;
 use crate::PendingRequestOwner;
 
-pub(crate) use generation::{Completed, Exit, GenerationTable, Phase, Refused, Tally, Vacancy};
+pub(crate) use self::{
+    generation::{Completed, Exit, GenerationTable, Phase, Refused, Tally, Vacancy},
+    limits::Watch,
+};
 
 /// What awaits a response on all connections of a transport, keyed by (owner, opaque).
 ///

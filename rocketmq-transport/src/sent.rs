@@ -4,12 +4,12 @@
 use std::{
     borrow::Cow,
     future::Future,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker, ready},
 };
 
-use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     command::FLAG_ONEWAY,
     connection::Connection,
     pending::Refused,
-    request::{End, Frame, Kind, Outcome, RequestRecord},
+    request::{End, Frame, Kind, Outcome, RequestRecord, Terms},
     trip::{Claim, Failure, Origin, Place, Trip},
 };
 
@@ -31,6 +31,8 @@ pub(crate) struct Sent<'a> {
     origin: Origin<'a>,
     connection: Arc<Connection>,
     record: Arc<RequestRecord>,
+    /// Whether the connection ends it at its limit.
+    watched: bool,
     ended: bool,
 }
 
@@ -55,15 +57,17 @@ pub(crate) struct Ended {
     pub(crate) opaque: Opaque,
 }
 
-pin_project! {
-    /// The caller's one wait, polled first by the task that submitted.
-    pub(crate) struct Wait<'a> {
-        sent: Sent<'a>,
-        polled: bool,
-        limit: Limit,
-        #[pin]
-        timer: Sleep,
-    }
+/// The caller's one wait, polled first by the task that submitted.
+pub(crate) struct Wait<'a> {
+    sent: Sent<'a>,
+    polled: bool,
+    /// Where the connection does not end the request at its limit: what does.
+    timer: Option<Timer>,
+}
+
+struct Timer {
+    limit: Limit,
+    sleep: Pin<Box<Sleep>>,
 }
 
 /// What ends the wait, if the record does not end before.
@@ -71,7 +75,6 @@ pin_project! {
 enum Limit {
     StartBy,
     Deadline,
-    None,
 }
 
 impl<'a> Sent<'a> {
@@ -93,15 +96,15 @@ impl<'a> Sent<'a> {
                 return Err(Rejected::Retired);
             };
             let head = encode(request, trip, &claim, opaque, &link.config).map_err(Rejected::Invalid)?;
-            let frame = Frame { head, body: std::mem::take(&mut request.body), bytes: claim.bytes };
+            let frame = Frame { head, body: mem::take(&mut request.body), bytes: claim.bytes };
             let retained = (frame, claim.request);
             let record = Arc::new(RequestRecord::new(opaque, trip.terms, retained, trip.clock, waker));
-            let refused = match link.table.register(&record, trip.now) {
-                Ok(()) => {
+            let refused = match link.register(&record, trip.now) {
+                Ok(watched) => {
                     // Closed lanes mean that whoever closed them ends the record.
                     let _ = link.lanes.push(&record);
                     let connection = trip.connection.take().expect("it had one");
-                    return Ok(Self { origin: trip.origin, connection, record, ended: false });
+                    return Ok(Self { origin: trip.origin, connection, record, watched, ended: false });
                 }
                 Err(refused) => refused,
             };
@@ -124,17 +127,8 @@ impl<'a> Sent<'a> {
     /// connection.
     #[inline]
     pub(crate) fn wait(self) -> Wait<'a> {
-        let (limit, at) = self.first_limit();
-        Wait { sent: self, polled: false, limit, timer: sleep_until(at.unwrap_or_else(Instant::now)) }
-    }
-
-    #[inline]
-    fn first_limit(&self) -> (Limit, Option<Instant>) {
-        match (self.record.terms.start_by, self.record.terms.deadline.at()) {
-            (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Limit::StartBy, Some(start_by)),
-            (_, Some(at)) => (Limit::Deadline, Some(at)),
-            (_, None) => (Limit::None, None),
-        }
+        let timer = if self.watched { None } else { Timer::of(&self.record.terms) };
+        Wait { sent: self, polled: false, timer }
     }
 
     #[inline]
@@ -153,34 +147,44 @@ impl<'a> Sent<'a> {
     }
 }
 
+impl Timer {
+    fn of(terms: &Terms) -> Option<Self> {
+        let (limit, at) = match (terms.start_by, terms.deadline.at()) {
+            (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Limit::StartBy, start_by),
+            (_, at) => (Limit::Deadline, at?),
+        };
+        Some(Self { limit, sleep: Box::pin(sleep_until(at)) })
+    }
+}
+
 impl Future for Wait<'_> {
     type Output = Result<Ended, TransportError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut wait = self.project();
+        let wait = self.get_mut();
         let (record, connection) = (&wait.sent.record, &wait.sent.connection);
         let (outcome, clock) = loop {
             // The record has had the waker of the first poll from the start.
-            if std::mem::replace(wait.polled, true)
+            if mem::replace(&mut wait.polled, true)
                 && let Poll::Ready(ended) = record.poll_outcome(cx)
             {
                 break ended;
             }
-            let end = match wait.limit {
+            let Some(timer) = &mut wait.timer else { return Poll::Pending };
+            ready!(timer.sleep.as_mut().poll(cx));
+            let end = match timer.limit {
                 Limit::StartBy => End::StartBy,
                 Limit::Deadline => End::Deadline,
-                Limit::None => return Poll::Pending,
             };
-            ready!(wait.timer.as_mut().poll(cx));
             connection.link.end(record, end, Instant::now());
             // Ended by that, or started, or offered: then the writer ends it after its poll, and wakes us.
-            *wait.limit = match (end, record.terms.deadline.at()) {
-                (End::StartBy, Some(at)) => {
-                    wait.timer.as_mut().reset(at);
-                    Limit::Deadline
+            match (timer.limit, record.terms.deadline.at()) {
+                (Limit::StartBy, Some(at)) => {
+                    timer.sleep.as_mut().reset(at);
+                    timer.limit = Limit::Deadline;
                 }
-                _ => Limit::None,
-            };
+                _ => wait.timer = None,
+            }
         };
         wait.sent.ended = true;
         Poll::Ready(wait.sent.output(outcome, clock))

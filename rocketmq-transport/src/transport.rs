@@ -9,7 +9,7 @@ use crate::{
     PendingRequestOwner, Permit, Refusal, Request, RequestDeadline, Signer, StageClock, TcpConnector,
     TransportConfig, TransportError, Usage,
     budget::BudgetTree,
-    call::{Call, Entered},
+    call::{Call, Entering},
     channel::{Channel, Fittings},
     closed::Closed,
     peer::PeerHash,
@@ -106,7 +106,7 @@ impl Transport {
 
     /// Sends `request` to `peer` and waits for its response.
     ///
-    /// `options` is a budget from now, a deadline, or all [`CallOptions`]. The deadline covers admission, connecting,
+    /// `options` is a budget from the first poll on, a deadline, or all [`CallOptions`]. The deadline covers admission, connecting,
     /// signing, queueing, writing and the wait. A response of any
     /// status is a success here; what the status means is the caller's to say.
     ///
@@ -127,10 +127,9 @@ impl Transport {
         &'a self,
         peer: &'a Peer,
         request: Request<'a>,
-        options: impl IntoCallOptions,
+        options: impl IntoCallOptions + 'a,
     ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
-        let entered = Entered::new(request, options, Kind::Call);
-        Call::new(self, peer, entered, |ended| {
+        Call::new(self, peer, Entering { request, options, kind: Kind::Call }, |ended| {
             let Ended { response, clock, generation, opaque } = ended;
             let response = response.expect("a call ends with a response or an error");
             Completed { response, clock, generation, opaque }
@@ -153,10 +152,9 @@ impl Transport {
         &'a self,
         peer: &'a Peer,
         request: Request<'a>,
-        options: impl IntoCallOptions,
+        options: impl IntoCallOptions + 'a,
     ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
-        let entered = Entered::new(request, options, Kind::Oneway);
-        Call::new(self, peer, entered, |ended| {
+        Call::new(self, peer, Entering { request, options, kind: Kind::Oneway }, |ended| {
             let Ended { clock, generation, opaque, .. } = ended;
             Written { clock, generation, opaque }
         })

@@ -69,7 +69,7 @@ fn watch(connection: &Connection, channel: &Shared, now: Instant, due: &mut Earl
             // socket empty. It calls when it has.
             link.pulse.ask_to_look(now);
         } else {
-            if let Some(judged_at) = link.table.take_due(found_empty) {
+            if let Some(judged_at) = link.table.take_judgement(found_empty) {
                 // However late we come to ask: what counts is what had been heard when the peer was due.
                 let silent_since = judged_at.checked_sub(config.min_silence);
                 if link.pulse.last_response().is_none_or(|heard| Some(heard) <= silent_since) {

@@ -28,8 +28,14 @@ pub(super) fn drive(
     reader: Reader,
     writer: Writer,
 ) -> impl Future<Output = ()> + Send {
+    let link = Arc::clone(&connection.link);
     let guard = EndGuard { connection, cause: CloseCause::Aborted };
-    async move { run(guard, reader, writer).await }
+    async move {
+        tokio::select! {
+            () = run(guard, reader, writer) => {}
+            never = link.watch_limits() => match never {},
+        }
+    }
 }
 
 async fn run(mut guard: EndGuard, reader: Reader, writer: Writer) {

@@ -4,7 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio::time::Instant;
 
-use super::spread::Spread;
+use super::{
+    limits::{Limits, Watch},
+    spread::Spread,
+};
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
     budget::Returning,
@@ -33,6 +36,7 @@ pub(crate) struct GenerationTable {
 struct Inner {
     phase: Phase,
     entries: HashMap<i32, Entry, Spread>,
+    limits: Limits,
     /// Buried entries by age; some of them may have been answered since.
     graves: VecDeque<(Instant, i32)>,
     buried: usize,
@@ -166,6 +170,7 @@ impl GenerationTable {
         let inner = Inner {
             phase: Phase::Accepting,
             entries: HashMap::default(),
+            limits: Limits::default(),
             graves: VecDeque::new(),
             buried: 0,
             judge_at: None,
@@ -197,23 +202,61 @@ impl GenerationTable {
         self.first_opaque.wrapping_add((before as u32).cast_signed())
     }
 
-    /// Enters `record`, in this order: not expired, owner accepting, key free.
+    /// Enters `record`, in this order: not expired, owner accepting, key free. Where it is `watched`, the watcher of the
+    /// generation ends it at its limit.
     #[inline]
-    pub(crate) fn register(&self, record: &Arc<RequestRecord>, now: Instant) -> Result<(), Refused> {
-        let mut inner = self.inner.lock();
-        if !record.terms.may_start(now) {
+    pub(crate) fn register(
+        &self,
+        record: &Arc<RequestRecord>,
+        watched: bool,
+        now: Instant,
+    ) -> Result<Watch, Refused> {
+        let limit = record.terms.start_limit();
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        if limit.is_some_and(|limit| limit <= now) {
             return Err(Refused::Expired);
         }
         if inner.phase != Phase::Accepting {
             return Err(Refused::Retired);
         }
         match inner.entries.entry(record.opaque.0) {
-            std::collections::hash_map::Entry::Occupied(_) => Err(Refused::KeyTaken),
+            std::collections::hash_map::Entry::Occupied(_) => return Err(Refused::KeyTaken),
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 vacant.insert(Entry { record: Arc::clone(record), grave: Grave::None });
-                Ok(())
             }
         }
+        match limit {
+            Some(limit) if watched => {
+                let entries = &inner.entries;
+                inner.limits.sweep(entries.len() - inner.buried, |opaque| is_waiting(entries, opaque));
+                Ok(inner.limits.add(limit, record.opaque.0))
+            }
+            _ => Ok(Watch::InTime),
+        }
+    }
+
+    /// Puts at most `most` watched requests whose limit has come at `now` into `due`, and says when to look again; `None`
+    /// means when told.
+    pub(crate) fn take_due(
+        &self,
+        now: Instant,
+        most: usize,
+        due: &mut Vec<Arc<RequestRecord>>,
+    ) -> Option<Instant> {
+        let mut guard = self.inner.lock();
+        let Inner { entries, limits, .. } = &mut *guard;
+        while due.len() < most
+            && let Some(opaque) = limits.next_due(now, |opaque| is_waiting(entries, opaque))
+        {
+            let Some(entry) = entries.get(&opaque) else { continue };
+            if let Some(at) = entry.record.terms.deadline.at().filter(|at| *at > now) {
+                // Only its start was due.
+                limits.add(at, opaque);
+            }
+            due.push(Arc::clone(&entry.record));
+        }
+        limits.armed()
     }
 
     /// Hands each of `responses` to the request of this generation that has its opaque, under one lock.
@@ -301,7 +344,7 @@ impl GenerationTable {
     }
 
     /// When the peer was last due to be judged by a tombstone, up to `until`; none is asked twice.
-    pub(crate) fn take_due(&self, until: Instant) -> Option<Instant> {
+    pub(crate) fn take_judgement(&self, until: Instant) -> Option<Instant> {
         let mut inner = self.inner.lock();
         if inner.judge_at.is_none_or(|at| at > until) {
             return None;
@@ -398,6 +441,7 @@ impl GenerationTable {
         inner.graves.clear();
         inner.buried = 0;
         inner.judge_at = None;
+        inner.limits = Limits::default();
         inner.entries.drain().map(|(_, entry)| entry.record).collect()
     }
 
@@ -417,6 +461,10 @@ impl GenerationTable {
         let back = u64::from(self.opaque(issued).wrapping_sub(opaque).cast_unsigned());
         (1..=issued).contains(&back) || (back == 0 && issued > u64::from(u32::MAX))
     }
+}
+
+fn is_waiting(entries: &HashMap<i32, Entry, Spread>, opaque: i32) -> bool {
+    entries.get(&opaque).is_some_and(|entry| entry.grave == Grave::None)
 }
 
 /// How a record leaves the table, for the tally.

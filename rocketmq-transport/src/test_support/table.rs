@@ -155,7 +155,7 @@ impl<'a> Generation<'a> {
         let frame = Frame { head: Vec::new(), body: Bytes::new(), bytes: permit.split_bytes(1) };
         let clock = StageClock::start(Stage::BeforeWrite, now);
         let record = Arc::new(RequestRecord::new(opaque, terms, (frame, permit), clock, Waker::noop()));
-        self.link.table.register(&record, now).ok()?;
+        self.link.register(&record, now).ok()?;
         Some(record)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rocketmq_transport::{
-    Certainty, RequestDeadline, Stage, TransportErrorKind,
+    Certainty, Code, Request, RequestDeadline, Stage, TransportErrorKind,
     test_support::{Dialing, settle},
 };
 use tokio::time::{Instant, advance};
@@ -97,4 +98,52 @@ async fn a_request_that_has_expired_before_it_is_sent_puts_no_byte_on_a_live_con
     peer.expect_nothing().await;
     assert_eq!(peer.frames_seen(), 1);
     assert_idle(&client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_is_frozen_with_the_first_poll_and_a_deadline_where_it_was_made() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let (broker, request) = (broker(), || Request { code: Code(SEND), header: &(), body: Bytes::new() });
+    let of_budget = client.transport.call(&broker, request(), ms(100));
+    let of_deadline = client.transport.call(&broker, request(), RequestDeadline::after(ms(100)));
+    advance(ms(100)).await;
+    let error = of_deadline.await.unwrap_err();
+    assert_ended(&error, Stage::Admission, Certainty::NotSent);
+    assert_eq!(error.elapsed(), Duration::ZERO, "it enters with its first poll");
+    let error = of_budget.await.unwrap_err();
+    assert_ended(&error, Stage::AwaitingResponse, Certainty::Unknown);
+    assert_eq!(error.elapsed(), ms(100));
+    peer.expect().await;
+}
+
+#[test]
+fn a_caller_of_another_runtime_ends_at_its_deadline_while_that_of_the_connection_stands_still() {
+    let (client, mut network) = scene(ROOMY);
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let (connections, callers) = (runtime(), runtime());
+    let _peer = connections.block_on(connected(&client, &mut network));
+    let request = Request { code: Code(SEND), header: &(), body: Bytes::new() };
+    let error = callers.block_on(client.transport.call(&broker(), request, ms(100))).unwrap_err();
+    assert_ended(&error, Stage::BeforeWrite, Certainty::NotSent);
+    assert!(error.elapsed() >= ms(100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_many_deadlines_in_any_order_is_kept_to_the_millisecond() {
+    let (client, mut network) = scene(ROOMY);
+    let mut peer = connected(&client, &mut network).await;
+    let start = Instant::now();
+    let budgets = [700, 30, 300, 30, 5_000, 1, 299, 301, 2_000, 10];
+    let calls = budgets.map(|budget| (budget, client.call(ask(ms(budget)))));
+    for _ in budgets {
+        peer.expect().await;
+    }
+    for (budget, call) in calls {
+        let error = call.fails().await;
+        assert_eq!(error.elapsed(), ms(budget));
+    }
+    assert_eq!(start.elapsed(), ms(5_000));
+    assert_only_tombstones(&client, budgets.len() as u64);
 }

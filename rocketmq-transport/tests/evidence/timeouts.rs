@@ -114,6 +114,7 @@ async fn an_answer_that_lay_in_the_socket_while_our_process_stalled_is_the_late_
     let request = peer.expect().await;
     // The whole process stands still, and the answer arrives meanwhile.
     tokio::time::advance(ms(500)).await;
+    settle().await;
     let error = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
     let Poll::Ready(Err(error)) = error else { panic!("its deadline has come: {error:?}") };
     assert_eq!(error.client_stalled(), Some(ms(400)));

@@ -26,7 +26,7 @@ impl Bench {
     /// A registered call whose frame was accepted: in part, to be finished, or whole.
     fn begun(&self, accepted: Accepted) -> Arc<RequestRecord> {
         let record = self.fixture.record(1, self.fixture.terms(1_000));
-        self.table.register(&record, self.fixture.at(0)).expect("an open table");
+        self.table.register(&record, false, self.fixture.at(0)).expect("an open table");
         drop(offered(&record, self.fixture.at(10)));
         record.settle(accepted, self.fixture.at(10));
         record
@@ -70,8 +70,8 @@ fn registering_against_retiring_and_closing_strands_nobody() {
         let bench = Bench::new();
         let caller = spawn(&bench, |bench| {
             let record = bench.fixture.record(1, bench.fixture.terms(1_000));
-            match bench.table.register(&record, bench.fixture.at(10)) {
-                Ok(()) => {
+            match bench.table.register(&record, false, bench.fixture.at(10)) {
+                Ok(_) => {
                     let (outcome, _) = block_on(|cx| record.poll_outcome(cx));
                     assert!(matches!(outcome, Outcome::Failed { .. }));
                 }
@@ -163,7 +163,7 @@ fn the_peer_is_judged_by_a_tombstone_whose_frame_is_finished_while_it_is_buried(
         caller.join().unwrap();
         assert_eq!(bench.table.tally().failed, 1);
         let due = bench.fixture.at(2_000);
-        assert_eq!(bench.table.take_due(due), Some(due));
+        assert_eq!(bench.table.take_judgement(due), Some(due));
         bench.close();
         bench.assert_nothing_is_left();
     });

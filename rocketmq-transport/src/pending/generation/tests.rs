@@ -34,7 +34,7 @@ impl Bench {
     fn queued(&self) -> Arc<RequestRecord> {
         let opaque = self.table.issue_opaque().expect("opaques are left");
         let record = self.fixture.record(opaque.0, self.fixture.terms(1_000));
-        assert_eq!(self.table.register(&record, self.at(0)), Ok(()));
+        assert_eq!(self.table.register(&record, false, self.at(0)), Ok(Watch::InTime));
         record
     }
 
@@ -82,16 +82,16 @@ fn registering_asks_for_the_time_then_the_owner_then_the_key() {
     let bench = Bench::new();
     let record = bench.queued();
     let twin = bench.fixture.record(record.opaque.0, bench.fixture.terms(1_000));
-    assert_eq!(bench.table.register(&twin, bench.at(0)), Err(Refused::KeyTaken));
+    assert_eq!(bench.table.register(&twin, false, bench.at(0)), Err(Refused::KeyTaken));
     assert!(bench.table.retire(RetireReason::Idle, bench.at(0)));
-    assert_eq!(bench.table.register(&twin, bench.at(999)), Err(Refused::Retired));
-    assert_eq!(bench.table.register(&twin, bench.at(1_000)), Err(Refused::Expired));
+    assert_eq!(bench.table.register(&twin, false, bench.at(999)), Err(Refused::Retired));
+    assert_eq!(bench.table.register(&twin, false, bench.at(1_000)), Err(Refused::Expired));
     bench.table.close();
-    assert_eq!(bench.table.register(&twin, bench.at(999)), Err(Refused::Retired));
+    assert_eq!(bench.table.register(&twin, false, bench.at(999)), Err(Refused::Retired));
     assert_eq!(bench.tally(), [1, 0, 0, 0], "what was refused left no trace");
     let start_by = Some(bench.at(500));
     let late = bench.fixture.record(9, Terms { start_by, ..bench.fixture.terms(1_000) });
-    assert_eq!(bench.table.register(&late, bench.at(500)), Err(Refused::Expired));
+    assert_eq!(bench.table.register(&late, false, bench.at(500)), Err(Refused::Expired));
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn burials_tell_how_many_there_are_and_whose_judgement_comes_first() {
 fn each_tombstone_is_asked_once_and_the_next_judgement_is_that_of_the_others() {
     let bench = Bench::new();
     let _records = [bench.buried(20, 2_000), bench.buried(20, 1_000), bench.buried(20, 3_000)];
-    assert_eq!(bench.table.take_due(bench.at(999)), None);
-    assert_eq!(bench.table.take_due(bench.at(1_001)), Some(bench.at(1_000)));
-    assert_eq!(bench.table.take_due(bench.at(1_001)), None);
+    assert_eq!(bench.table.take_judgement(bench.at(999)), None);
+    assert_eq!(bench.table.take_judgement(bench.at(1_001)), Some(bench.at(1_000)));
+    assert_eq!(bench.table.take_judgement(bench.at(1_001)), None);
     assert_eq!(bench.table.judge_at(), Some(bench.at(2_000)));
-    assert_eq!(bench.table.take_due(bench.at(9_000)), Some(bench.at(3_000)), "the last of them");
+    assert_eq!(bench.table.take_judgement(bench.at(9_000)), Some(bench.at(3_000)), "the last of them");
     assert_eq!(bench.table.judge_at(), None);
     assert_eq!(bench.tally(), [0, 3, 0, 3], "judged tombstones stay");
 }
@@ -197,7 +197,7 @@ fn an_answered_tombstone_is_not_judged_by_and_hands_on_to_the_next() {
     let bench = Bench::new();
     let (first, _second) = (bench.buried(20, 1_000), bench.buried(20, 2_000));
     bench.answer(first.opaque.0, 500);
-    assert_eq!(bench.table.take_due(bench.at(1_000)), None);
+    assert_eq!(bench.table.take_judgement(bench.at(1_000)), None);
     assert_eq!(bench.table.judge_at(), Some(bench.at(2_000)));
 }
 
@@ -227,7 +227,7 @@ fn a_burial_that_comes_second_takes_no_judgement_back() {
     assert!(matches!(record.finish(bench.at(20)), Settled::Buried { .. }));
     bench.table.bury(&record, Some(bench.at(1_020)), bench.at(20));
     bench.table.bury(&record, None, bench.at(20));
-    assert!(bench.table.take_due(bench.at(1_020)).is_some(), "the peer is judged by it all the same");
+    assert!(bench.table.take_judgement(bench.at(1_020)).is_some(), "the peer is judged by it all the same");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_forgotten_tombstone_is_judged_no_more() {
     let bench = Bench::new();
     let record = bench.buried(20, 9_000);
     bench.table.forget_until(Some(bench.at(20)));
-    assert_eq!(bench.table.take_due(bench.at(9_000)), None);
+    assert_eq!(bench.table.take_judgement(bench.at(9_000)), None);
     assert_eq!(bench.answer(record.opaque.0, 9_000), Completion::Unsolicited { ever_used: true });
 }
 

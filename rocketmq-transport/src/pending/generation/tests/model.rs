@@ -88,7 +88,7 @@ impl Pair {
                         (due, *judged) = (due.max(Some(self.bench.at(*at + JUDGED_AFTER))), true);
                     }
                 }
-                assert_eq!(self.bench.table.take_due(now), due);
+                assert_eq!(self.bench.table.take_judgement(now), due);
             }
             Step::Retire => {
                 let retired = self.bench.table.retire(RetireReason::Idle, now);
@@ -100,8 +100,8 @@ impl Pair {
     fn register(&mut self, now: Instant) {
         let opaque = self.bench.table.issue_opaque().expect("opaques are left");
         let record = self.bench.fixture.record(opaque.0, self.bench.fixture.terms(60_000));
-        match self.bench.table.register(&record, now) {
-            Ok(()) => {
+        match self.bench.table.register(&record, false, now) {
+            Ok(_) => {
                 assert!(self.accepting);
                 self.list.push((record, Expected::Queued));
             }
