@@ -7,6 +7,7 @@
 mod terms;
 
 use std::{
+    mem,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -211,31 +212,45 @@ impl RequestRecord {
     /// The writer wants the frame for one poll of the socket.
     #[inline]
     pub(crate) fn offer(&self, now: Instant) -> Offer {
-        let mut leftover = Leftover::default();
+        if let Some(kind) = self.terms.late_start(now) {
+            let not_started = matches!(kind, TransportErrorKind::NotStarted);
+            let end = if not_started { End::StartBy } else { End::Deadline };
+            self.withdraw(end, now);
+            return Offer::Gone;
+        }
         let mut inner = self.inner.lock();
-        let end = match self.terms.late_start(now) {
-            None => match std::mem::replace(&mut inner.state, State::Offered(Noted::default())) {
-                State::Queued(frame) => return Offer::Frame(frame),
-                other => {
-                    inner.state = other;
-                    return Offer::Gone;
-                }
-            },
-            Some(TransportErrorKind::NotStarted) => End::StartBy,
-            Some(_) => End::Deadline,
-        };
-        inner.cancel_before_start(end, now, &mut leftover);
-        Offer::Gone
+        match mem::replace(&mut inner.state, State::Offered(Noted::default())) {
+            State::Queued(frame) => Offer::Frame(frame),
+            other => {
+                inner.state = other;
+                Offer::Gone
+            }
+        }
+    }
+
+    fn withdraw(&self, end: End, now: Instant) {
+        let mut leftover = Leftover::default();
+        self.inner.lock().cancel_before_start(end, now, &mut leftover);
     }
 
     /// The poll the frame was offered for is over: applies what was noted meanwhile. A response that turns out
     /// to belong nowhere is returned for the classification.
     #[inline]
     pub(crate) fn settle(&self, accepted: Accepted, now: Instant) -> (Settled, Option<Delivery>) {
+        if matches!(accepted, Accepted::All)
+            && self.terms.kind == Kind::Call
+            && self.inner.lock().settle_quietly(now)
+        {
+            return (Settled::Started, None);
+        }
+        self.settle_with_all_noted(accepted, now)
+    }
+
+    fn settle_with_all_noted(&self, accepted: Accepted, now: Instant) -> (Settled, Option<Delivery>) {
         let mut leftover = Leftover::default();
         let mut inner = self.inner.lock();
         let State::Offered(noted) = &mut inner.state else { return (Settled::Removed, None) };
-        let noted = std::mem::take(noted);
+        let noted = mem::take(noted);
         if let Accepted::Nothing(frame) = accepted {
             inner.state = State::Queued(frame);
             let stray = noted.response.is_some().then_some(Delivery::Unsolicited);
@@ -429,13 +444,29 @@ impl Inner {
         }
     }
 
+    /// Offered → AwaitingResponse, where nothing happened meanwhile: what most calls come to.
+    #[inline]
+    fn settle_quietly(&mut self, now: Instant) -> bool {
+        let quiet = matches!(&self.state, State::Offered(noted) if noted.is_nothing());
+        if quiet {
+            self.clock.enter(Stage::Writing, now);
+            self.await_response(now);
+        }
+        quiet
+    }
+
+    #[inline]
+    fn await_response(&mut self, now: Instant) {
+        self.clock.enter(Stage::AwaitingResponse, now);
+        self.state = State::AwaitingResponse { written: now };
+    }
+
     /// Writing → AwaitingResponse; for a one-way request that is its success.
     #[inline]
     fn written(&mut self, terms: &Terms, now: Instant, leftover: &mut Leftover) -> Settled {
         match terms.kind {
             Kind::Call => {
-                self.clock.enter(Stage::AwaitingResponse, now);
-                self.state = State::AwaitingResponse { written: now };
+                self.await_response(now);
                 Settled::Started
             }
             Kind::Oneway => {
@@ -447,7 +478,7 @@ impl Inner {
     }
 
     fn finish(&mut self, state: State, leftover: &mut Leftover) {
-        if let State::Queued(frame) = std::mem::replace(&mut self.state, state) {
+        if let State::Queued(frame) = mem::replace(&mut self.state, state) {
             leftover.frame = Some(frame);
         }
         leftover.freed = self.free();
@@ -496,6 +527,10 @@ fn failed(end: End, stage: Stage) -> Option<Outcome> {
 }
 
 impl Noted {
+    const fn is_nothing(&self) -> bool {
+        self.end.is_none() && self.response.is_none()
+    }
+
     /// The first end counts; a start-by instant gives way to what ends a started request too.
     fn note(&mut self, end: End) {
         if self.end.is_none_or(|noted| noted == End::StartBy) {
