@@ -4,7 +4,9 @@ mod binary;
 mod encode;
 mod error;
 mod json;
+mod output;
 mod received;
+mod word;
 
 #[cfg(test)]
 mod tests;

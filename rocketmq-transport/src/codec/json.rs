@@ -11,32 +11,37 @@ use std::borrow::Cow;
 
 use self::cursor::{Cursor, Members};
 pub use self::normalize::normalize_json;
-pub(super) use self::text::extra;
+pub(super) use self::text::add_extra;
 use super::{
     FrameError,
     encode::Outgoing,
     error::JsonError,
+    output::Output,
     received::{Head, Span},
 };
-use crate::command::{FLAG_RESPONSE, Sink, write_decimal};
+use crate::command::{FLAG_RESPONSE, Sink};
 
 /// Writes the header: one object without blanks, members in the order of their names as Java has them.
-pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"code\":");
-    write_decimal(out, outgoing.code.0.into());
-    write_ext(outgoing, out);
-    out.extend_from_slice(b",\"flag\":");
-    write_decimal(out, outgoing.flag.into());
-    out.extend_from_slice(b",\"language\":\"RUST\",\"opaque\":");
-    write_decimal(out, outgoing.opaque.0.into());
-    if let Some(remark) = outgoing.remark {
-        out.extend_from_slice(b",\"remark\":\"");
-        text::write_escaped(out, remark);
-        out.push(b'"');
+pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Output<'_>) {
+    out.put(*b"{\"code\":");
+    out.put_decimal(outgoing.code.0.into());
+    let mut writer = Writer { out, has_fields: false };
+    outgoing.write_fields(&mut writer);
+    if writer.has_fields {
+        out.put(*b"\"}");
     }
-    out.extend_from_slice(b",\"version\":");
-    write_decimal(out, outgoing.version.into());
-    out.push(b'}');
+    out.put(*b",\"flag\":");
+    out.put_decimal(outgoing.flag.into());
+    out.put(*b",\"language\":\"RUST\",\"opaque\":");
+    out.put_decimal(outgoing.opaque.0.into());
+    if let Some(remark) = outgoing.remark {
+        out.put(*b",\"remark\":\"");
+        text::write_escaped(out, remark);
+        out.put(*b"\"");
+    }
+    out.put(*b",\"version\":");
+    out.put_decimal(outgoing.version.into());
+    out.put(*b"}");
 }
 
 /// Reads the header in one pass and checks it to its end.
@@ -155,47 +160,57 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// `extFields`, or nothing where there are no fields.
-fn write_ext(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(b",\"extFields\":{\"");
-    let first_at = out.len();
-    let mut writer = Writer { out, first_at };
-    outgoing.write_fields(&mut writer);
-    if out.len() == first_at {
-        out.truncate(start);
-    } else {
-        out.extend_from_slice(b"\"}");
+/// Writes `extFields`, where there are fields, up to the last quote in it.
+struct Writer<'w, 'a> {
+    out: &'w mut Output<'a>,
+    has_fields: bool,
+}
+
+impl Writer<'_, '_> {
+    /// Writes what is before the value, where the name is a letter and not the first one.
+    #[inline(always)]
+    fn letter(&mut self, name: &str) -> bool {
+        match text::one_letter(name.as_bytes()) {
+            Some(letter) if self.has_fields => {
+                self.out.put_first([b'"', b',', b'"', letter, b'"', b':', b'"', 0], 7);
+                true
+            }
+            _ => false,
+        }
     }
-}
 
-/// Writes the members of an object, from behind the first quote to before the last one.
-struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    /// Where the first member begins.
-    first_at: usize,
-}
-
-impl Writer<'_> {
-    #[inline]
-    fn begin(&mut self, name: &str) {
-        if self.out.len() != self.first_at {
-            self.out.extend_from_slice(b"\",\"");
+    fn name(&mut self, name: &str) {
+        if self.has_fields {
+            self.out.put(*b"\",\"");
+        } else {
+            self.out.put(*b",\"extFields\":{\"");
+            self.has_fields = true;
         }
         text::write_escaped(self.out, name);
-        self.out.extend_from_slice(b"\":\"");
+        self.out.put(*b"\":\"");
     }
-}
 
-impl Sink for Writer<'_> {
-    fn text(&mut self, name: &str, value: &str) {
-        self.begin(name);
+    #[inline(never)]
+    fn any_text(&mut self, name: &str, value: &str) {
+        self.name(name);
         text::write_escaped(self.out, value);
     }
 
+    #[inline(never)]
+    fn any_int(&mut self, name: &str, value: i64) {
+        self.name(name);
+        self.out.put_decimal(value);
+    }
+}
+
+/// Each call ends with a call, so that nothing has to be saved on the way to it.
+impl Sink for Writer<'_, '_> {
+    fn text(&mut self, name: &str, value: &str) {
+        if self.letter(name) { text::write_escaped(self.out, value) } else { self.any_text(name, value) }
+    }
+
     fn int(&mut self, name: &str, value: i64) {
-        self.begin(name);
-        write_decimal(self.out, value);
+        if self.letter(name) { self.out.put_decimal(value) } else { self.any_int(name, value) }
     }
 }
 
@@ -261,4 +276,6 @@ pub(super) const MIN_LEN: usize = 2;
 /// An upper bound of the header without remark and fields: the members' names and the longest integers.
 pub(super) const FIXED_BOUND: usize =
     br#"{"code":-2147483648,"extFields":{},"flag":-2147483648,"language":"RUST","opaque":-2147483648,"#.len()
-        + br#""remark":"","version":-32768}"#.len();
+        + br#""version":-32768}"#.len();
+/// What is around a remark; in the binary form there is less.
+pub(super) const REMARK_LEN: usize = br#","remark":"""#.len();

@@ -1,7 +1,11 @@
 //! A tokenizer for JSON and the dialect of the brokers' JSON library, in which an object may be keyed by bare
 //! numbers and by objects: `{0:"a"}`, `{{"queueId":0}:1}`.
 
-use crate::codec::{error::JsonError, is_ascii};
+use crate::codec::{
+    error::JsonError,
+    is_ascii,
+    word::{HIGHEST, ONES},
+};
 
 /// A place in a text that is UTF-8. Everything it hands out is checked: numbers are JSON's, strings end and hold
 /// no control character and no unknown escape.
@@ -328,7 +332,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
         // 0x02 swaps the quote with the blank, so that all below 0x21 end the run.
         let below_blank = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
         let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
-        let ends = (below_blank | backslash) & !word & (ONES * 0x80);
+        let ends = (below_blank | backslash) & !word & HIGHEST;
         if ends != 0 {
             return bytes.len() - rest.len() + ends.trailing_zeros() as usize / 8;
         }
@@ -338,8 +342,6 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// A byte times this is a word of that byte.
-const ONES: u64 = 0x0101_0101_0101_0101;
 /// That many digits are an integer of 32 bits in any case.
 const MAX_SHORT: usize = 9;
 /// How deep values may nest; no peer nests deeper than eight.
