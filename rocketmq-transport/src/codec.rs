@@ -3,6 +3,7 @@
 mod binary;
 mod encode;
 mod error;
+mod field;
 mod json;
 mod output;
 mod received;
@@ -17,6 +18,7 @@ pub(crate) use self::encode::Outgoing;
 pub use self::{
     encode::{EncodeError, EncodeOptions},
     error::{FirstBytes, FrameError, JsonError},
+    field::Field,
     json::normalize_json,
     received::Command,
 };

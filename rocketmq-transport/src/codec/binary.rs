@@ -79,9 +79,17 @@ pub(super) fn text(raw: &[u8]) -> &str {
     std::str::from_utf8(raw).expect("a header is read only if its texts are UTF-8")
 }
 
-/// The last value in the checked list of fields whose name is `name`.
-pub(super) fn find<'a>(fields: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    Entries::new(fields).filter(|(key, _)| *key == name.as_bytes()).last().map(|(_, value)| value)
+/// For each of `names` the last value in the checked list of fields that has it.
+pub(super) fn find<'a, const N: usize>(fields: &'a [u8], names: [&str; N]) -> [Option<&'a [u8]>; N] {
+    let mut found = [None; N];
+    for (name, value) in Entries::new(fields) {
+        for (expected, found) in names.iter().zip(&mut found) {
+            if name == expected.as_bytes() {
+                *found = Some(value);
+            }
+        }
+    }
+    found
 }
 
 /// The entries of a checked list of fields.
@@ -97,6 +105,7 @@ impl<'a> Iterator for Entries<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     /// Ends at the first error, of which a checked list has none but its end.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.0.entry().ok()
     }
@@ -110,6 +119,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline(always)]
     fn entry(&mut self) -> Result<(&'a [u8], &'a [u8]), FrameError> {
         let name_len = i16::from_be_bytes(self.array("length of a name")?);
         let name = self.text("name of a field", name_len.into())?;
@@ -118,6 +128,7 @@ impl<'a> Reader<'a> {
         Ok((name, value))
     }
 
+    #[inline]
     fn text(&mut self, part: &'static str, len: i64) -> Result<&'a [u8], FrameError> {
         let bytes = self.bytes(part, len)?;
         if self.utf8 || std::str::from_utf8(bytes).is_ok() {

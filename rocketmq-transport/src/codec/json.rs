@@ -55,14 +55,24 @@ pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
     let mut members = cursor.object()?;
     while members.has_next(&mut cursor)? {
         match read_name(&mut cursor)? {
-            Some(Member::Code) => head.code = read_int(&mut cursor)?.unwrap_or(0),
+            Some(Member::Int(int)) => {
+                let value = read_int(&mut cursor)?;
+                match int {
+                    Int::Code => head.code = value.unwrap_or(0),
+                    Int::Flag => head.flag = value.unwrap_or(0),
+                    Int::Opaque => opaque = value,
+                    Int::Version => head.version = value.unwrap_or(0),
+                }
+            }
+            Some(Member::Text(text)) => {
+                let span = read_scalar(&mut cursor)?;
+                match text {
+                    Text::Language => head.language = span,
+                    Text::Remark => head.remark = span,
+                }
+            }
             Some(Member::ExtFields) => head.ext = read_ext(&mut cursor)?,
-            Some(Member::Flag) => head.flag = read_int(&mut cursor)?.unwrap_or(0),
-            Some(Member::Language) => head.language = read_scalar(&mut cursor)?,
-            Some(Member::Opaque) => opaque = read_int(&mut cursor)?,
-            Some(Member::Remark) => head.remark = read_scalar(&mut cursor)?,
-            Some(Member::Version) => head.version = read_int(&mut cursor)?.unwrap_or(0),
-            None => cursor.skip_value()?,
+            None => cursor.aside(Cursor::skip_value)?,
         }
     }
     cursor.end()?;
@@ -86,49 +96,95 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
 /// A member of the header that we know.
 #[derive(Clone, Copy)]
 enum Member {
-    Code,
+    Int(Int),
+    Text(Text),
     ExtFields,
+}
+
+/// One that is an integer.
+#[derive(Clone, Copy)]
+enum Int {
+    Code,
     Flag,
-    Language,
     Opaque,
-    Remark,
     Version,
 }
 
-/// The name of a member, and which one it is where we know it.
-#[inline]
-fn read_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
-    for (spelled, member) in MEMBERS {
-        if cursor.pass(spelled) {
-            return Ok(member);
-        }
-    }
-    let name = text(cursor.name()?);
-    let known = MEMBERS.iter().find(|(spelled, _)| spelled[1..spelled.len() - 2] == *name.as_bytes());
-    Ok(known.and_then(|&(_, member)| member))
+/// One that is a text.
+#[derive(Clone, Copy)]
+enum Text {
+    Language,
+    Remark,
 }
 
-/// The last value in a checked object of scalars whose name is `name`.
-pub(super) fn find<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut found = None;
-    for (key, value) in Entries::new(object) {
-        if is_text(key, name) {
-            found = Some(value);
+/// The name of a member, and which one it is where we know it.
+#[inline(always)]
+fn read_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
+    // As brokers write it, which is seen at a glance.
+    let member = match cursor.second() {
+        Some(b'c') if cursor.pass(b"\"code\":") => Member::Int(Int::Code),
+        Some(b'e') if cursor.pass(b"\"extFields\":") => Member::ExtFields,
+        Some(b'f') if cursor.pass(b"\"flag\":") => Member::Int(Int::Flag),
+        Some(b'l') if cursor.pass(b"\"language\":") => Member::Text(Text::Language),
+        Some(b'o') if cursor.pass(b"\"opaque\":") => Member::Int(Int::Opaque),
+        Some(b'r') if cursor.pass(b"\"remark\":") => Member::Text(Text::Remark),
+        Some(b'v') if cursor.pass(b"\"version\":") => Member::Int(Int::Version),
+        _ => return cursor.aside(read_any_name),
+    };
+    Ok(Some(member))
+}
+
+#[inline(never)]
+fn read_any_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
+    let member = match &*text(cursor.name()?) {
+        "code" => Member::Int(Int::Code),
+        "extFields" => Member::ExtFields,
+        "flag" => Member::Int(Int::Flag),
+        "language" => Member::Text(Text::Language),
+        "opaque" => Member::Int(Int::Opaque),
+        "remark" => Member::Text(Text::Remark),
+        "version" => Member::Int(Int::Version),
+        _ => return Ok(None),
+    };
+    Ok(Some(member))
+}
+
+/// For each of `names` the last value in a checked object of scalars that has it.
+pub(super) fn find<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> [Option<Part<'a>>; N] {
+    let mut found = [None; N];
+    for (name, value) in Entries::new(object) {
+        for (expected, found) in names.iter().zip(&mut found) {
+            if name.is(expected) {
+                *found = Some(value);
+            }
         }
     }
     found
 }
 
-/// Whether the text of `raw` is `expected`, without allocating unless `raw` has escapes.
-#[inline]
-fn is_text(raw: &[u8], expected: &str) -> bool {
-    match raw {
-        // An escape is longer than what it stands for.
-        [b'"', inner @ .., b'"'] if inner.len() > expected.len() => {
-            inner.contains(&b'\\') && text(raw) == expected
+/// A name or a value in a checked object.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The inside of a string without escapes.
+    Plain(&'a [u8]),
+    /// Another one, as it is in the object.
+    Any(&'a [u8]),
+}
+
+impl<'a> Part<'a> {
+    #[inline(always)]
+    fn is(self, expected: &str) -> bool {
+        match self {
+            Self::Plain(inner) => inner == expected.as_bytes(),
+            Self::Any(raw) => text(raw) == expected,
         }
-        [b'"', inner @ .., b'"'] => inner == expected.as_bytes() && !inner.contains(&b'\\'),
-        bare => bare == expected.as_bytes(),
+    }
+
+    pub(super) fn text(self) -> Cow<'a, str> {
+        match self {
+            Self::Plain(inner) => text::checked(inner).into(),
+            Self::Any(raw) => text(raw),
+        }
     }
 }
 
@@ -139,6 +195,7 @@ pub(super) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
+    #[inline(always)]
     pub(super) fn new(object: &'a [u8]) -> Self {
         let mut cursor = Cursor::of_checked(object);
         let members = cursor.object().ok();
@@ -147,7 +204,7 @@ impl<'a> Entries<'a> {
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = (&'a [u8], &'a [u8]);
+    type Item = (Part<'a>, Part<'a>);
 
     /// Ends at the first error, of which a checked object has none.
     #[inline(always)]
@@ -156,7 +213,11 @@ impl<'a> Iterator for Entries<'a> {
         if !members.as_mut()?.has_next(cursor).ok()? {
             return None;
         }
-        Some((cursor.name().ok()?, cursor.scalar().ok()?))
+        if let Some((name, value)) = cursor.plain_member() {
+            return Some((Part::Plain(name), Part::Plain(value)));
+        }
+        let (name, value) = cursor.aside(read_any_member).ok()?;
+        Some((Part::Any(name), Part::Any(value)))
     }
 }
 
@@ -215,14 +276,15 @@ impl Sink for Writer<'_, '_> {
 }
 
 /// An integer of 32 bits; `None` for null.
-#[inline]
+#[inline(always)]
 fn read_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
     match cursor.short_int() {
         Some(value) => Ok(Some(value)),
-        None => read_any_int(cursor),
+        None => cursor.aside(read_any_int),
     }
 }
 
+#[inline(never)]
 fn read_any_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
     let start = cursor.peek_at();
     match cursor.scalar()? {
@@ -235,7 +297,17 @@ fn read_any_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
 }
 
 /// A string, number or boolean; an empty span for null.
+#[inline(always)]
 fn read_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.position();
+    match cursor.plain_string() {
+        Some(_) => Ok(Span::new(start, cursor.position())),
+        None => cursor.aside(read_any_scalar),
+    }
+}
+
+#[inline(never)]
+fn read_any_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
     let start = cursor.peek_at();
     match cursor.scalar()? {
         b"null" => Ok(Span::default()),
@@ -244,33 +316,36 @@ fn read_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
 }
 
 /// An object of scalars; an empty span for null.
+#[inline(always)]
 fn read_ext(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
     let start = cursor.peek_at();
     if cursor.peek() != Some(b'{') {
-        return match cursor.scalar()? {
-            b"null" => Ok(Span::default()),
-            _ => Err(cursor.error_at(start, "an object or null")),
-        };
+        return cursor.aside(read_no_object);
     }
     let mut members = cursor.object()?;
     while members.has_next(cursor)? {
-        cursor.name()?;
-        cursor.scalar()?;
+        if cursor.plain_member().is_none() {
+            cursor.aside(read_any_member)?;
+        }
     }
     Ok(Span::new(start, cursor.position()))
 }
 
-/// The members as brokers write their names, which are seen at a glance. The last one repeats the frame's byte.
-const MEMBERS: [(&[u8], Option<Member>); 8] = [
-    (b"\"code\":", Some(Member::Code)),
-    (b"\"extFields\":", Some(Member::ExtFields)),
-    (b"\"flag\":", Some(Member::Flag)),
-    (b"\"language\":", Some(Member::Language)),
-    (b"\"opaque\":", Some(Member::Opaque)),
-    (b"\"remark\":", Some(Member::Remark)),
-    (b"\"version\":", Some(Member::Version)),
-    (b"\"serializeTypeCurrentRPC\":", None),
-];
+#[inline(never)]
+fn read_no_object(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.peek_at();
+    match cursor.scalar()? {
+        b"null" => Ok(Span::default()),
+        _ => Err(cursor.error_at(start, "an object or null")),
+    }
+}
+
+/// A name and a scalar, as they are in the text.
+#[inline(never)]
+fn read_any_member<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a [u8], &'a [u8]), JsonError> {
+    Ok((cursor.name()?, cursor.scalar()?))
+}
+
 /// The shortest header: `{}`.
 pub(super) const MIN_LEN: usize = 2;
 /// An upper bound of the header without remark and fields: the members' names and the longest integers.

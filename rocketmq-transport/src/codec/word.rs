@@ -9,6 +9,15 @@ pub(super) struct Word {
 }
 
 impl Word {
+    /// The first bytes of `text`: eight, or all where there are fewer.
+    #[inline(always)]
+    pub(super) fn first_of(text: &[u8]) -> Self {
+        match text.first_chunk() {
+            Some(bytes) => Self::whole(*bytes),
+            None => Self::short(text),
+        }
+    }
+
     /// Eight bytes.
     #[inline(always)]
     pub(super) fn whole(bytes: [u8; LEN]) -> Self {
