@@ -3,8 +3,11 @@
 mod binary;
 mod encode;
 mod error;
+mod field;
 mod json;
+mod output;
 mod received;
+mod word;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +18,7 @@ pub(crate) use self::encode::Outgoing;
 pub use self::{
     encode::{EncodeError, EncodeOptions},
     error::{FirstBytes, FrameError, JsonError},
+    field::Field,
     json::normalize_json,
     received::Command,
 };

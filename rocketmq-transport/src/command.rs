@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt};
 use bytes::Bytes;
 
 pub use self::fields::{FieldError, Fields, Header};
-pub(crate) use self::fields::{Sink, decimal_len, shorten, write_decimal};
+pub(crate) use self::fields::{Sink, decimal_len, shorten};
 
 /// The operation of a request, or the status of a response (`RequestCode`, `ResponseCode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

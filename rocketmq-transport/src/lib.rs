@@ -106,7 +106,7 @@ mod writer;
 
 pub use budget::{Class, Dimension, Level, Limit, Permit, Refusal};
 pub use codec::{
-    Command, EncodeError, EncodeOptions, FirstBytes, FrameError, FrameLimits, JsonError, decode_frame,
+    Command, EncodeError, EncodeOptions, Field, FirstBytes, FrameError, FrameLimits, JsonError, decode_frame,
     normalize_json,
 };
 pub use command::{Code, FieldError, Fields, Header, HeaderEncoding, Opaque, Request, Response};

@@ -66,9 +66,10 @@ impl Unregister<'static> {
     ///
     /// The client id is missing.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
+        let [client_id, producer_group] = command.select(["clientID", "producerGroup"]);
         Ok(Self {
-            client_id: Cow::Owned(command.require("clientID")?),
-            producer_group: Cow::Owned(command.field("producerGroup").unwrap_or_default().into_owned()),
+            client_id: Cow::Owned(client_id.require()?),
+            producer_group: Cow::Owned(producer_group.into_value().unwrap_or_default().into_owned()),
         })
     }
 }

@@ -23,11 +23,13 @@ impl OffsetRequest<'static> {
     ///
     /// A required field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
+        let [topic, queue_id, timestamp, boundary] =
+            command.select(["topic", "queueId", "timestamp", "boundaryType"]);
         Ok(Self {
-            topic: Cow::Owned(command.require("topic")?),
-            queue_id: command.require("queueId")?,
-            timestamp: command.parse("timestamp")?,
-            boundary: command.field("boundaryType").map(|boundary| Cow::Owned(boundary.into_owned())),
+            topic: Cow::Owned(topic.require()?),
+            queue_id: queue_id.require()?,
+            timestamp: timestamp.parse()?,
+            boundary: boundary.into_value().map(|boundary| Cow::Owned(boundary.into_owned())),
         })
     }
 }

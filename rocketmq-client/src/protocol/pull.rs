@@ -31,16 +31,19 @@ impl PullRequest<'static> {
     ///
     /// A required field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
-        let optional = |name| Cow::Owned(command.field(name).unwrap_or_default().into_owned());
+        let [group, topic, subscription, expression_type] =
+            command.select(["consumerGroup", "topic", "subscription", "expressionType"]);
+        let [queue_id, queue_offset, max_messages, sys_flag] =
+            command.select(["queueId", "queueOffset", "maxMsgNums", "sysFlag"]);
         Ok(Self {
-            group: Cow::Owned(command.require("consumerGroup")?),
-            topic: Cow::Owned(command.require("topic")?),
-            queue_id: command.require("queueId")?,
-            queue_offset: command.require("queueOffset")?,
-            max_messages: command.require("maxMsgNums")?,
-            sys_flag: command.require("sysFlag")?,
-            subscription: optional("subscription"),
-            expression_type: optional("expressionType"),
+            group: Cow::Owned(group.require()?),
+            topic: Cow::Owned(topic.require()?),
+            queue_id: queue_id.require()?,
+            queue_offset: queue_offset.require()?,
+            max_messages: max_messages.require()?,
+            sys_flag: sys_flag.require()?,
+            subscription: Cow::Owned(subscription.into_value().unwrap_or_default().into_owned()),
+            expression_type: Cow::Owned(expression_type.into_value().unwrap_or_default().into_owned()),
         })
     }
 }

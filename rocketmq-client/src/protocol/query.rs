@@ -50,13 +50,15 @@ impl QueryMessage<'static> {
     ///
     /// A field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
-        let unique = command.field(UNIQUE).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let [topic, key, max, begin, end, unique] =
+            command.select(["topic", "key", "maxNum", "beginTimestamp", "endTimestamp", UNIQUE]);
+        let unique = unique.value().is_some_and(|value| value.eq_ignore_ascii_case("true"));
         Ok(Self {
-            topic: Cow::Owned(command.require("topic")?),
-            key: Cow::Owned(command.require("key")?),
-            max: command.require("maxNum")?,
-            begin: command.require("beginTimestamp")?,
-            end: command.require("endTimestamp")?,
+            topic: Cow::Owned(topic.require()?),
+            key: Cow::Owned(key.require()?),
+            max: max.require()?,
+            begin: begin.require()?,
+            end: end.require()?,
             said: if unique { KeyKind::Unique } else { KeyKind::Unsaid },
         })
     }

@@ -68,22 +68,37 @@ impl SendRequest<'static> {
     /// A required field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
         let names = if command.code() == code::SEND_MESSAGE { &V1 } else { &V2 };
-        let text = |name| Ok(Cow::Owned(command.require::<String>(name)?));
-        let optional = |name| Cow::Owned(command.field(name).unwrap_or_default().into_owned());
+        let [group, topic, default_topic, properties, broker, batch] = command.select([
+            names.group,
+            names.topic,
+            names.default_topic,
+            names.properties,
+            names.broker,
+            names.batch,
+        ]);
+        let [default_topic_queue_nums, queue_id, sys_flag, born_timestamp, flag, reconsume_times] = command
+            .select([
+                names.default_topic_queue_nums,
+                names.queue_id,
+                names.sys_flag,
+                names.born_timestamp,
+                names.flag,
+                names.reconsume_times,
+            ]);
         Ok(Self {
-            group: text(names.group)?,
-            topic: text(names.topic)?,
-            default_topic: text(names.default_topic)?,
-            default_topic_queue_nums: command.require(names.default_topic_queue_nums)?,
-            queue_id: command.require(names.queue_id)?,
-            sys_flag: command.require(names.sys_flag)?,
-            born_timestamp: command.require(names.born_timestamp)?,
-            flag: command.require(names.flag)?,
-            properties: optional(names.properties),
-            reconsume_times: command.parse(names.reconsume_times)?.unwrap_or(0),
+            group: Cow::Owned(group.require()?),
+            topic: Cow::Owned(topic.require()?),
+            default_topic: Cow::Owned(default_topic.require()?),
+            default_topic_queue_nums: default_topic_queue_nums.require()?,
+            queue_id: queue_id.require()?,
+            sys_flag: sys_flag.require()?,
+            born_timestamp: born_timestamp.require()?,
+            flag: flag.require()?,
+            properties: Cow::Owned(properties.into_value().unwrap_or_default().into_owned()),
+            reconsume_times: reconsume_times.parse()?.unwrap_or(0),
             // Only the word true is true, in any letter case.
-            batch: command.field(names.batch).is_some_and(|value| value.eq_ignore_ascii_case("true")),
-            broker: optional(names.broker),
+            batch: batch.value().is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            broker: Cow::Owned(broker.into_value().unwrap_or_default().into_owned()),
         })
     }
 }
@@ -137,10 +152,11 @@ impl SendResponse {
     ///
     /// A field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
+        let [offset_message_id, queue_id, queue_offset] = command.select(["msgId", "queueId", "queueOffset"]);
         Ok(Self {
-            offset_message_id: command.require("msgId")?,
-            queue_id: command.require("queueId")?,
-            queue_offset: command.require("queueOffset")?,
+            offset_message_id: offset_message_id.require()?,
+            queue_id: queue_id.require()?,
+            queue_offset: queue_offset.require()?,
         })
     }
 }

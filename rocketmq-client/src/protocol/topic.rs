@@ -25,14 +25,17 @@ impl CreateTopic<'static> {
     ///
     /// A required field is missing, or a number does not parse.
     pub(crate) fn decode(command: &Command) -> Result<Self, FieldError> {
+        let [topic, default_topic, order] = command.select(["topic", "defaultTopic", "order"]);
+        let [read_queue_nums, write_queue_nums, perm, sys_flag] =
+            command.select(["readQueueNums", "writeQueueNums", "perm", "topicSysFlag"]);
         Ok(Self {
-            topic: Cow::Owned(command.require("topic")?),
-            default_topic: Cow::Owned(command.require("defaultTopic")?),
-            read_queue_nums: command.require("readQueueNums")?,
-            write_queue_nums: command.require("writeQueueNums")?,
-            perm: command.require("perm")?,
-            sys_flag: command.parse("topicSysFlag")?.unwrap_or(0),
-            order: command.field("order").is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            topic: Cow::Owned(topic.require()?),
+            default_topic: Cow::Owned(default_topic.require()?),
+            read_queue_nums: read_queue_nums.require()?,
+            write_queue_nums: write_queue_nums.require()?,
+            perm: perm.require()?,
+            sys_flag: sys_flag.parse()?.unwrap_or(0),
+            order: order.value().is_some_and(|value| value.eq_ignore_ascii_case("true")),
         })
     }
 }

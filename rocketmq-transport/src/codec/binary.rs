@@ -12,30 +12,31 @@ use super::{
     FrameError,
     encode::{EncodeError, Outgoing},
     is_ascii,
+    output::Output,
     received::{Head, Span},
 };
 use crate::command::Sink;
 
 /// Writes the header of a command whose code fits 16 bits.
-pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Output<'_>) -> Result<(), EncodeError> {
     let remark = outgoing.remark.unwrap_or_default();
-    out.extend_from_slice(&(outgoing.code.0 as i16).to_be_bytes());
-    out.push(RUST);
-    out.extend_from_slice(&outgoing.version.to_be_bytes());
-    out.extend_from_slice(&outgoing.opaque.0.to_be_bytes());
-    out.extend_from_slice(&outgoing.flag.to_be_bytes());
-    out.extend_from_slice(&length(remark.len()));
-    out.extend_from_slice(remark.as_bytes());
-    let length_at = out.len();
-    out.extend_from_slice(&length(0));
-    let fields_at = out.len();
+    out.put((outgoing.code.0 as i16).to_be_bytes());
+    out.put([RUST]);
+    out.put(outgoing.version.to_be_bytes());
+    out.put(outgoing.opaque.0.to_be_bytes());
+    out.put(outgoing.flag.to_be_bytes());
+    out.put(length(remark.len()));
+    out.put_text(remark);
+    let fields_len = out.keep();
+    let left = out.left();
     let mut writer = Writer { out, fault: None };
     outgoing.write_fields(&mut writer);
     if let Some(fault) = writer.fault {
         return Err(fault);
     }
-    let fields_len = length(out.len() - fields_at);
-    out[length_at..fields_at].copy_from_slice(&fields_len);
+    if let Some(fields_len) = fields_len {
+        *fields_len = length(left - out.left());
+    }
     Ok(())
 }
 
@@ -78,9 +79,17 @@ pub(super) fn text(raw: &[u8]) -> &str {
     std::str::from_utf8(raw).expect("a header is read only if its texts are UTF-8")
 }
 
-/// The last value in the checked list of fields whose name is `name`.
-pub(super) fn find<'a>(fields: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    Entries::new(fields).filter(|(key, _)| *key == name.as_bytes()).last().map(|(_, value)| value)
+/// For each of `names` the last value in the checked list of fields that has it.
+pub(super) fn find<'a, const N: usize>(fields: &'a [u8], names: [&str; N]) -> [Option<&'a [u8]>; N] {
+    let mut found = [None; N];
+    for (name, value) in Entries::new(fields) {
+        for (expected, found) in names.iter().zip(&mut found) {
+            if name == expected.as_bytes() {
+                *found = Some(value);
+            }
+        }
+    }
+    found
 }
 
 /// The entries of a checked list of fields.
@@ -96,6 +105,7 @@ impl<'a> Iterator for Entries<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     /// Ends at the first error, of which a checked list has none but its end.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.0.entry().ok()
     }
@@ -109,6 +119,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline(always)]
     fn entry(&mut self) -> Result<(&'a [u8], &'a [u8]), FrameError> {
         let name_len = i16::from_be_bytes(self.array("length of a name")?);
         let name = self.text("name of a field", name_len.into())?;
@@ -117,6 +128,7 @@ impl<'a> Reader<'a> {
         Ok((name, value))
     }
 
+    #[inline]
     fn text(&mut self, part: &'static str, len: i64) -> Result<&'a [u8], FrameError> {
         let bytes = self.bytes(part, len)?;
         if self.utf8 || std::str::from_utf8(bytes).is_ok() {
@@ -144,33 +156,37 @@ impl<'a> Reader<'a> {
 }
 
 /// Writes fields back to back.
-struct Writer<'a> {
-    out: &'a mut Vec<u8>,
+struct Writer<'w, 'a> {
+    out: &'w mut Output<'a>,
     fault: Option<EncodeError>,
 }
 
-impl Sink for Writer<'_> {
-    fn text(&mut self, name: &str, value: &str) {
+impl Writer<'_, '_> {
+    #[inline]
+    fn name(&mut self, name: &str) {
         let size = name.len();
         // A name without a byte would be read as null.
         if !(1..=MAX_NAME_LEN).contains(&size) {
             self.fault = Some(EncodeError::NameLength { size });
         }
-        self.out.extend_from_slice(&(size as u16).to_be_bytes());
-        append(self.out, name.as_bytes());
-        self.out.extend_from_slice(&length(value.len()));
-        append(self.out, value.as_bytes());
+        self.out.put((size as u16).to_be_bytes());
+        self.out.put_text(name);
     }
 }
 
-/// Appends `bytes`: a few, as of most names, one by one, which is faster than a call for them.
-#[inline]
-fn append(out: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.len() > FEW {
-        return out.extend_from_slice(bytes);
+impl Sink for Writer<'_, '_> {
+    fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.out.put(length(value.len()));
+        self.out.put_text(value);
     }
-    for &byte in bytes {
-        out.push(byte);
+
+    fn int(&mut self, name: &str, value: i64) {
+        self.name(name);
+        let Some(len) = self.out.keep() else { return };
+        let left = self.out.left();
+        self.out.put_decimal(value);
+        *len = length(left - self.out.left());
     }
 }
 
@@ -188,8 +204,6 @@ const LANGUAGE_AT: usize = 2;
 const LANGUAGE_LEN: usize = 1;
 /// Where the remark is, behind its length word.
 const REMARK_AT: usize = 17;
-/// How many bytes are a few.
-const FEW: usize = 4;
 /// The longest name that its length word can announce.
 const MAX_NAME_LEN: usize = i16::MAX as usize;
 /// The header without remark and fields.

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{BINARY, FrameLimits, JSON, LENGTH_LEN, MAX_HEADER_LEN, PREFIX_LEN, binary, json};
+use super::{
+    BINARY, FrameLimits, JSON, LENGTH_LEN, MAX_HEADER_LEN, PREFIX_LEN, binary, json,
+    output::{Output, SLACK},
+};
 use crate::command::{
     Code, FLAG_ONEWAY, FLAG_RESPONSE, Fields, Header, HeaderEncoding, Opaque, Request, Response, Sink,
     decimal_len,
@@ -158,61 +161,88 @@ impl<'a> Outgoing<'a> {
     /// less than [`encode_head`](Self::encode_head) writes.
     pub(crate) fn head_bound(&self) -> usize {
         match self.encoding() {
-            HeaderEncoding::Json => self.bound(PREFIX_LEN + json::FIXED_BOUND, json::extra),
-            HeaderEncoding::Binary => self.bound(PREFIX_LEN + binary::FIXED_LEN, |_| 0),
+            HeaderEncoding::Json => self.bound(json::FIXED_BOUND, json::add_extra),
+            HeaderEncoding::Binary => self.bound(binary::FIXED_LEN, |_, _| ()),
         }
     }
 
     /// Everything before the body: both length words and the header. With its [bound](Self::head_bound) as
     /// `room` it is one allocation.
     pub(crate) fn encode_head(&self, room: usize, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        let mut head = Vec::with_capacity(room);
-        self.append_head(&mut head, limits)?;
+        let mut head = vec![0; room];
+        self.write_head(&mut head, 0, limits)?;
         Ok(head)
     }
 
     /// Appends what [`encode_head`](Self::encode_head) encodes. After an error what was appended is of no use.
     pub(crate) fn append_head(&self, out: &mut Vec<u8>, limits: &FrameLimits) -> Result<(), EncodeError> {
         let start = out.len();
-        out.extend_from_slice(&[0; PREFIX_LEN]);
-        let encoding = match self.encoding() {
-            HeaderEncoding::Json => {
-                json::write(self, out);
-                JSON
-            }
-            HeaderEncoding::Binary => {
-                binary::write(self, out)?;
-                BINARY
-            }
-        };
-        let head = &mut out[start..];
-        let header_len = head.len() - PREFIX_LEN;
-        let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
-        if header_len > limit {
-            return Err(EncodeError::HeaderTooLong { size: header_len, limit });
-        }
-        let size = head.len().saturating_add(self.body_len);
-        let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
-        let Some(announced) = announced else {
-            return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
-        };
-        let [_, high, middle, low] = (header_len as u32).to_be_bytes();
-        head[..LENGTH_LEN].copy_from_slice(&announced.to_be_bytes());
-        head[LENGTH_LEN..PREFIX_LEN].copy_from_slice(&[encoding, high, middle, low]);
-        Ok(())
+        out.resize(start + COMMON_HEAD, 0);
+        self.write_head(out, start, limits)
     }
 
-    /// The whole frame, not measured before: most heads fit into what is reserved for them.
+    /// The whole frame, not measured before.
     fn encode(&self, body: &[u8], limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        let mut frame = self.encode_head(COMMON_HEAD + body.len(), limits)?;
+        let mut frame = Vec::with_capacity(COMMON_HEAD + body.len());
+        self.append_head(&mut frame, limits)?;
         frame.extend_from_slice(body);
         Ok(frame)
     }
 
-    /// `fixed` bytes, and those of remark and fields with what `extra` says that the encoding adds to a text.
-    fn bound(&self, fixed: usize, extra: impl Fn(&str) -> usize) -> usize {
-        let remark = self.remark.map_or(0, |remark| remark.len() + extra(remark));
-        let mut bound = Bound { bytes: fixed + remark, extra };
+    /// Writes the head from `start` on and cuts `out` behind it. Where it does not fit into what is there, there
+    /// is made more room and all is written again.
+    fn write_head(&self, out: &mut Vec<u8>, start: usize, limits: &FrameLimits) -> Result<(), EncodeError> {
+        loop {
+            let room = out.len() - start;
+            if let Some(len) = self.try_head(&mut out[start..], limits)? {
+                out.truncate(start + len);
+                return Ok(());
+            }
+            out.resize(start + self.head_bound().max(2 * room), 0);
+        }
+    }
+
+    /// Writes the head to the start of `room`, and how long it is; `None` where the room does not suffice.
+    fn try_head(&self, room: &mut [u8], limits: &FrameLimits) -> Result<Option<usize>, EncodeError> {
+        let len = room.len();
+        let mut output = Output::new(room);
+        let prefix = output.keep::<PREFIX_LEN>();
+        let encoding = match self.encoding() {
+            HeaderEncoding::Json => {
+                json::write(self, &mut output);
+                JSON
+            }
+            HeaderEncoding::Binary => {
+                binary::write(self, &mut output)?;
+                BINARY
+            }
+        };
+        let (Some(prefix), Some(left)) = (prefix, output.finish()) else { return Ok(None) };
+        let head_len = len - left;
+        let header_len = head_len - PREFIX_LEN;
+        let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
+        if header_len > limit {
+            return Err(EncodeError::HeaderTooLong { size: header_len, limit });
+        }
+        let size = head_len.saturating_add(self.body_len);
+        let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
+        let Some(announced) = announced else {
+            return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
+        };
+        let described = u32::from(encoding) << 24 | header_len as u32;
+        *prefix = (u64::from(announced) << 32 | u64::from(described)).to_be_bytes();
+        Ok(Some(head_len))
+    }
+
+    /// The prefix, the header's `fixed` bytes, and those of remark and fields with what `add_extra` says that the
+    /// encoding adds to a text; and the room that there must be behind them.
+    fn bound(&self, fixed: usize, add_extra: impl Fn(&mut usize, &str)) -> usize {
+        let mut bytes = PREFIX_LEN + fixed + SLACK;
+        if let Some(remark) = self.remark {
+            bytes += json::REMARK_LEN + remark.len();
+            add_extra(&mut bytes, remark);
+        }
+        let mut bound = Bound { bytes, add_extra };
         self.write_fields(&mut bound);
         bound.bytes
     }
@@ -238,17 +268,20 @@ impl<'a> Outgoing<'a> {
 /// Adds up an upper bound of the encoded fields.
 struct Bound<E> {
     bytes: usize,
-    /// What the encoding adds to a text at most.
-    extra: E,
+    /// Adds what the encoding adds to a text at most.
+    add_extra: E,
 }
 
-impl<E: Fn(&str) -> usize> Sink for Bound<E> {
+impl<E: Fn(&mut usize, &str)> Sink for Bound<E> {
     fn text(&mut self, name: &str, value: &str) {
-        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + value.len() + (self.extra)(value);
+        self.bytes += FIELD_OVERHEAD + name.len() + value.len();
+        (self.add_extra)(&mut self.bytes, name);
+        (self.add_extra)(&mut self.bytes, value);
     }
 
     fn int(&mut self, name: &str, value: i64) {
-        self.bytes += FIELD_OVERHEAD + name.len() + (self.extra)(name) + decimal_len(value);
+        self.bytes += FIELD_OVERHEAD + name.len() + decimal_len(value);
+        (self.add_extra)(&mut self.bytes, name);
     }
 }
 

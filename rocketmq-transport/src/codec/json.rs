@@ -11,32 +11,37 @@ use std::borrow::Cow;
 
 use self::cursor::{Cursor, Members};
 pub use self::normalize::normalize_json;
-pub(super) use self::text::extra;
+pub(super) use self::text::add_extra;
 use super::{
     FrameError,
     encode::Outgoing,
     error::JsonError,
+    output::Output,
     received::{Head, Span},
 };
-use crate::command::{FLAG_RESPONSE, Sink, write_decimal};
+use crate::command::{FLAG_RESPONSE, Sink};
 
 /// Writes the header: one object without blanks, members in the order of their names as Java has them.
-pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"code\":");
-    write_decimal(out, outgoing.code.0.into());
-    write_ext(outgoing, out);
-    out.extend_from_slice(b",\"flag\":");
-    write_decimal(out, outgoing.flag.into());
-    out.extend_from_slice(b",\"language\":\"RUST\",\"opaque\":");
-    write_decimal(out, outgoing.opaque.0.into());
-    if let Some(remark) = outgoing.remark {
-        out.extend_from_slice(b",\"remark\":\"");
-        text::write_escaped(out, remark);
-        out.push(b'"');
+pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Output<'_>) {
+    out.put(*b"{\"code\":");
+    out.put_decimal(outgoing.code.0.into());
+    let mut writer = Writer { out, has_fields: false };
+    outgoing.write_fields(&mut writer);
+    if writer.has_fields {
+        out.put(*b"\"}");
     }
-    out.extend_from_slice(b",\"version\":");
-    write_decimal(out, outgoing.version.into());
-    out.push(b'}');
+    out.put(*b",\"flag\":");
+    out.put_decimal(outgoing.flag.into());
+    out.put(*b",\"language\":\"RUST\",\"opaque\":");
+    out.put_decimal(outgoing.opaque.0.into());
+    if let Some(remark) = outgoing.remark {
+        out.put(*b",\"remark\":\"");
+        text::write_escaped(out, remark);
+        out.put(*b"\"");
+    }
+    out.put(*b",\"version\":");
+    out.put_decimal(outgoing.version.into());
+    out.put(*b"}");
 }
 
 /// Reads the header in one pass and checks it to its end.
@@ -50,14 +55,24 @@ pub(super) fn read(header: &[u8]) -> Result<Head, FrameError> {
     let mut members = cursor.object()?;
     while members.has_next(&mut cursor)? {
         match read_name(&mut cursor)? {
-            Some(Member::Code) => head.code = read_int(&mut cursor)?.unwrap_or(0),
+            Some(Member::Int(int)) => {
+                let value = read_int(&mut cursor)?;
+                match int {
+                    Int::Code => head.code = value.unwrap_or(0),
+                    Int::Flag => head.flag = value.unwrap_or(0),
+                    Int::Opaque => opaque = value,
+                    Int::Version => head.version = value.unwrap_or(0),
+                }
+            }
+            Some(Member::Text(text)) => {
+                let span = read_scalar(&mut cursor)?;
+                match text {
+                    Text::Language => head.language = span,
+                    Text::Remark => head.remark = span,
+                }
+            }
             Some(Member::ExtFields) => head.ext = read_ext(&mut cursor)?,
-            Some(Member::Flag) => head.flag = read_int(&mut cursor)?.unwrap_or(0),
-            Some(Member::Language) => head.language = read_scalar(&mut cursor)?,
-            Some(Member::Opaque) => opaque = read_int(&mut cursor)?,
-            Some(Member::Remark) => head.remark = read_scalar(&mut cursor)?,
-            Some(Member::Version) => head.version = read_int(&mut cursor)?.unwrap_or(0),
-            None => cursor.skip_value()?,
+            None => cursor.aside(Cursor::skip_value)?,
         }
     }
     cursor.end()?;
@@ -81,49 +96,95 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
 /// A member of the header that we know.
 #[derive(Clone, Copy)]
 enum Member {
-    Code,
+    Int(Int),
+    Text(Text),
     ExtFields,
+}
+
+/// One that is an integer.
+#[derive(Clone, Copy)]
+enum Int {
+    Code,
     Flag,
-    Language,
     Opaque,
-    Remark,
     Version,
 }
 
-/// The name of a member, and which one it is where we know it.
-#[inline]
-fn read_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
-    for (spelled, member) in MEMBERS {
-        if cursor.pass(spelled) {
-            return Ok(member);
-        }
-    }
-    let name = text(cursor.name()?);
-    let known = MEMBERS.iter().find(|(spelled, _)| spelled[1..spelled.len() - 2] == *name.as_bytes());
-    Ok(known.and_then(|&(_, member)| member))
+/// One that is a text.
+#[derive(Clone, Copy)]
+enum Text {
+    Language,
+    Remark,
 }
 
-/// The last value in a checked object of scalars whose name is `name`.
-pub(super) fn find<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut found = None;
-    for (key, value) in Entries::new(object) {
-        if is_text(key, name) {
-            found = Some(value);
+/// The name of a member, and which one it is where we know it.
+#[inline(always)]
+fn read_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
+    // As brokers write it, which is seen at a glance.
+    let member = match cursor.second() {
+        Some(b'c') if cursor.pass(b"\"code\":") => Member::Int(Int::Code),
+        Some(b'e') if cursor.pass(b"\"extFields\":") => Member::ExtFields,
+        Some(b'f') if cursor.pass(b"\"flag\":") => Member::Int(Int::Flag),
+        Some(b'l') if cursor.pass(b"\"language\":") => Member::Text(Text::Language),
+        Some(b'o') if cursor.pass(b"\"opaque\":") => Member::Int(Int::Opaque),
+        Some(b'r') if cursor.pass(b"\"remark\":") => Member::Text(Text::Remark),
+        Some(b'v') if cursor.pass(b"\"version\":") => Member::Int(Int::Version),
+        _ => return cursor.aside(read_any_name),
+    };
+    Ok(Some(member))
+}
+
+#[inline(never)]
+fn read_any_name(cursor: &mut Cursor<'_>) -> Result<Option<Member>, JsonError> {
+    let member = match &*text(cursor.name()?) {
+        "code" => Member::Int(Int::Code),
+        "extFields" => Member::ExtFields,
+        "flag" => Member::Int(Int::Flag),
+        "language" => Member::Text(Text::Language),
+        "opaque" => Member::Int(Int::Opaque),
+        "remark" => Member::Text(Text::Remark),
+        "version" => Member::Int(Int::Version),
+        _ => return Ok(None),
+    };
+    Ok(Some(member))
+}
+
+/// For each of `names` the last value in a checked object of scalars that has it.
+pub(super) fn find<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> [Option<Part<'a>>; N] {
+    let mut found = [None; N];
+    for (name, value) in Entries::new(object) {
+        for (expected, found) in names.iter().zip(&mut found) {
+            if name.is(expected) {
+                *found = Some(value);
+            }
         }
     }
     found
 }
 
-/// Whether the text of `raw` is `expected`, without allocating unless `raw` has escapes.
-#[inline]
-fn is_text(raw: &[u8], expected: &str) -> bool {
-    match raw {
-        // An escape is longer than what it stands for.
-        [b'"', inner @ .., b'"'] if inner.len() > expected.len() => {
-            inner.contains(&b'\\') && text(raw) == expected
+/// A name or a value in a checked object.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The inside of a string without escapes.
+    Plain(&'a [u8]),
+    /// Another one, as it is in the object.
+    Any(&'a [u8]),
+}
+
+impl<'a> Part<'a> {
+    #[inline(always)]
+    fn is(self, expected: &str) -> bool {
+        match self {
+            Self::Plain(inner) => inner == expected.as_bytes(),
+            Self::Any(raw) => text(raw) == expected,
         }
-        [b'"', inner @ .., b'"'] => inner == expected.as_bytes() && !inner.contains(&b'\\'),
-        bare => bare == expected.as_bytes(),
+    }
+
+    pub(super) fn text(self) -> Cow<'a, str> {
+        match self {
+            Self::Plain(inner) => text::checked(inner).into(),
+            Self::Any(raw) => text(raw),
+        }
     }
 }
 
@@ -134,6 +195,7 @@ pub(super) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
+    #[inline(always)]
     pub(super) fn new(object: &'a [u8]) -> Self {
         let mut cursor = Cursor::of_checked(object);
         let members = cursor.object().ok();
@@ -142,7 +204,7 @@ impl<'a> Entries<'a> {
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = (&'a [u8], &'a [u8]);
+    type Item = (Part<'a>, Part<'a>);
 
     /// Ends at the first error, of which a checked object has none.
     #[inline(always)]
@@ -151,63 +213,78 @@ impl<'a> Iterator for Entries<'a> {
         if !members.as_mut()?.has_next(cursor).ok()? {
             return None;
         }
-        Some((cursor.name().ok()?, cursor.scalar().ok()?))
+        if let Some((name, value)) = cursor.plain_member() {
+            return Some((Part::Plain(name), Part::Plain(value)));
+        }
+        let (name, value) = cursor.aside(read_any_member).ok()?;
+        Some((Part::Any(name), Part::Any(value)))
     }
 }
 
-/// `extFields`, or nothing where there are no fields.
-fn write_ext(outgoing: &Outgoing<'_>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(b",\"extFields\":{\"");
-    let first_at = out.len();
-    let mut writer = Writer { out, first_at };
-    outgoing.write_fields(&mut writer);
-    if out.len() == first_at {
-        out.truncate(start);
-    } else {
-        out.extend_from_slice(b"\"}");
+/// Writes `extFields`, where there are fields, up to the last quote in it.
+struct Writer<'w, 'a> {
+    out: &'w mut Output<'a>,
+    has_fields: bool,
+}
+
+impl Writer<'_, '_> {
+    /// Writes what is before the value, where the name is a letter and not the first one.
+    #[inline(always)]
+    fn letter(&mut self, name: &str) -> bool {
+        match text::one_letter(name.as_bytes()) {
+            Some(letter) if self.has_fields => {
+                self.out.put_first([b'"', b',', b'"', letter, b'"', b':', b'"', 0], 7);
+                true
+            }
+            _ => false,
+        }
     }
-}
 
-/// Writes the members of an object, from behind the first quote to before the last one.
-struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    /// Where the first member begins.
-    first_at: usize,
-}
-
-impl Writer<'_> {
-    #[inline]
-    fn begin(&mut self, name: &str) {
-        if self.out.len() != self.first_at {
-            self.out.extend_from_slice(b"\",\"");
+    fn name(&mut self, name: &str) {
+        if self.has_fields {
+            self.out.put(*b"\",\"");
+        } else {
+            self.out.put(*b",\"extFields\":{\"");
+            self.has_fields = true;
         }
         text::write_escaped(self.out, name);
-        self.out.extend_from_slice(b"\":\"");
+        self.out.put(*b"\":\"");
     }
-}
 
-impl Sink for Writer<'_> {
-    fn text(&mut self, name: &str, value: &str) {
-        self.begin(name);
+    #[inline(never)]
+    fn any_text(&mut self, name: &str, value: &str) {
+        self.name(name);
         text::write_escaped(self.out, value);
     }
 
+    #[inline(never)]
+    fn any_int(&mut self, name: &str, value: i64) {
+        self.name(name);
+        self.out.put_decimal(value);
+    }
+}
+
+/// Each call ends with a call, so that nothing has to be saved on the way to it.
+impl Sink for Writer<'_, '_> {
+    fn text(&mut self, name: &str, value: &str) {
+        if self.letter(name) { text::write_escaped(self.out, value) } else { self.any_text(name, value) }
+    }
+
     fn int(&mut self, name: &str, value: i64) {
-        self.begin(name);
-        write_decimal(self.out, value);
+        if self.letter(name) { self.out.put_decimal(value) } else { self.any_int(name, value) }
     }
 }
 
 /// An integer of 32 bits; `None` for null.
-#[inline]
+#[inline(always)]
 fn read_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
     match cursor.short_int() {
         Some(value) => Ok(Some(value)),
-        None => read_any_int(cursor),
+        None => cursor.aside(read_any_int),
     }
 }
 
+#[inline(never)]
 fn read_any_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
     let start = cursor.peek_at();
     match cursor.scalar()? {
@@ -220,7 +297,17 @@ fn read_any_int(cursor: &mut Cursor<'_>) -> Result<Option<i32>, JsonError> {
 }
 
 /// A string, number or boolean; an empty span for null.
+#[inline(always)]
 fn read_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.position();
+    match cursor.plain_string() {
+        Some(_) => Ok(Span::new(start, cursor.position())),
+        None => cursor.aside(read_any_scalar),
+    }
+}
+
+#[inline(never)]
+fn read_any_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
     let start = cursor.peek_at();
     match cursor.scalar()? {
         b"null" => Ok(Span::default()),
@@ -229,36 +316,41 @@ fn read_scalar(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
 }
 
 /// An object of scalars; an empty span for null.
+#[inline(always)]
 fn read_ext(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
     let start = cursor.peek_at();
     if cursor.peek() != Some(b'{') {
-        return match cursor.scalar()? {
-            b"null" => Ok(Span::default()),
-            _ => Err(cursor.error_at(start, "an object or null")),
-        };
+        return cursor.aside(read_no_object);
     }
     let mut members = cursor.object()?;
     while members.has_next(cursor)? {
-        cursor.name()?;
-        cursor.scalar()?;
+        if cursor.plain_member().is_none() {
+            cursor.aside(read_any_member)?;
+        }
     }
     Ok(Span::new(start, cursor.position()))
 }
 
-/// The members as brokers write their names, which are seen at a glance. The last one repeats the frame's byte.
-const MEMBERS: [(&[u8], Option<Member>); 8] = [
-    (b"\"code\":", Some(Member::Code)),
-    (b"\"extFields\":", Some(Member::ExtFields)),
-    (b"\"flag\":", Some(Member::Flag)),
-    (b"\"language\":", Some(Member::Language)),
-    (b"\"opaque\":", Some(Member::Opaque)),
-    (b"\"remark\":", Some(Member::Remark)),
-    (b"\"version\":", Some(Member::Version)),
-    (b"\"serializeTypeCurrentRPC\":", None),
-];
+#[inline(never)]
+fn read_no_object(cursor: &mut Cursor<'_>) -> Result<Span, JsonError> {
+    let start = cursor.peek_at();
+    match cursor.scalar()? {
+        b"null" => Ok(Span::default()),
+        _ => Err(cursor.error_at(start, "an object or null")),
+    }
+}
+
+/// A name and a scalar, as they are in the text.
+#[inline(never)]
+fn read_any_member<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a [u8], &'a [u8]), JsonError> {
+    Ok((cursor.name()?, cursor.scalar()?))
+}
+
 /// The shortest header: `{}`.
 pub(super) const MIN_LEN: usize = 2;
 /// An upper bound of the header without remark and fields: the members' names and the longest integers.
 pub(super) const FIXED_BOUND: usize =
     br#"{"code":-2147483648,"extFields":{},"flag":-2147483648,"language":"RUST","opaque":-2147483648,"#.len()
-        + br#""remark":"","version":-32768}"#.len();
+        + br#""version":-32768}"#.len();
+/// What is around a remark; in the binary form there is less.
+pub(super) const REMARK_LEN: usize = br#","remark":"""#.len();

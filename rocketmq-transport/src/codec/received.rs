@@ -1,10 +1,10 @@
 //! A received command: a view on its frame.
 
-use std::{any::type_name, borrow::Cow, fmt, str::FromStr};
+use std::{array, borrow::Cow, fmt, str::FromStr};
 
 use bytes::Bytes;
 
-use super::{PREFIX_LEN, binary, json};
+use super::{PREFIX_LEN, binary, field::Field, json};
 use crate::command::{Code, FLAG_ONEWAY, FLAG_RESPONSE, FieldError, HeaderEncoding, Opaque, shorten};
 
 /// A received request or response: a view on its frame, decoded as far as it is asked for.
@@ -90,12 +90,27 @@ impl Command {
     /// empty.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        let fields = self.part(self.head.ext).unwrap_or_default();
-        let found = match self.encoding {
-            HeaderEncoding::Json => json::find(fields, name),
-            HeaderEncoding::Binary => binary::find(fields, name),
-        };
-        found.map(|raw| self.text(raw)).filter(|value| !value.is_empty())
+        let [value] = self.find([name], |_, value| value);
+        value
+    }
+
+    /// Several fields, in the order of `names`, each with the value that [`field`](Self::field) has for it.
+    ///
+    /// The header is walked through once for all of them, where each call of `field`, [`parse`](Self::parse) or
+    /// [`require`](Self::require) walks through it again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use rocketmq_transport::{Command, FieldError};
+    /// fn range(response: &Command) -> Result<(u64, Option<u64>), FieldError> {
+    ///     let [min, max] = response.select(["minOffset", "maxOffset"]);
+    ///     Ok((min.require()?, max.parse()?))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn select<const N: usize>(&self, names: [&'static str; N]) -> [Field<'_>; N] {
+        self.find(names, |at, value| Field::new(names[at], value))
     }
 
     /// Field `name` as a `T`; `None` where it is missing, null or empty.
@@ -113,11 +128,7 @@ impl Command {
     /// }
     /// ```
     pub fn parse<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, FieldError> {
-        let Some(value) = self.field(name) else { return Ok(None) };
-        match value.parse() {
-            Ok(parsed) => Ok(Some(parsed)),
-            Err(_) => Err(FieldError::new(name, Some(&value), type_name::<T>())),
-        }
+        Field::new(name, self.field(name)).parse()
     }
 
     /// Field `name` as a `T`, where the command makes no sense without it.
@@ -127,13 +138,17 @@ impl Command {
     /// The field is missing, null or empty, or is not a `T`. The frame around it is sound, so this is no
     /// reason to give up the connection.
     pub fn require<T: FromStr>(&self, name: &'static str) -> Result<T, FieldError> {
-        self.parse(name)?.ok_or_else(|| FieldError::new(name, None, type_name::<T>()))
+        Field::new(name, self.field(name)).require()
     }
 
     /// All fields, name and value, in the order they were sent, duplicates included; a null value is an empty
     /// text here.
     pub fn fields(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> + '_ {
-        self.raw_fields().map(|(key, value)| (self.text(key), self.text(value)))
+        let fields = self.part(self.head.ext).unwrap_or_default();
+        match self.encoding {
+            HeaderEncoding::Json => Entries::Json(json::Entries::new(fields)),
+            HeaderEncoding::Binary => Entries::Binary(binary::Entries::new(fields)),
+        }
     }
 
     /// The body, empty where there is none.
@@ -159,11 +174,23 @@ impl Command {
         if raw.is_empty() { None } else { Some(raw) }
     }
 
-    fn raw_fields(&self) -> RawFields<'_> {
-        let raw = self.part(self.head.ext).unwrap_or_default();
+    /// What `make` makes of each name's place and its value, which is not empty.
+    fn find<'a, T, const N: usize>(
+        &'a self,
+        names: [&str; N],
+        make: impl Fn(usize, Option<Cow<'a, str>>) -> T,
+    ) -> [T; N] {
+        let fields = self.part(self.head.ext).unwrap_or_default();
+        let make = |at, value: Option<Cow<'a, str>>| make(at, value.filter(|value| !value.is_empty()));
         match self.encoding {
-            HeaderEncoding::Json => RawFields::Json(json::Entries::new(raw)),
-            HeaderEncoding::Binary => RawFields::Binary(binary::Entries::new(raw)),
+            HeaderEncoding::Json => {
+                let found = json::find(fields, names);
+                array::from_fn(|at| make(at, found[at].map(json::Part::text)))
+            }
+            HeaderEncoding::Binary => {
+                let found = binary::find(fields, names);
+                array::from_fn(|at| make(at, found[at].map(|raw| binary::text(raw).into())))
+            }
         }
     }
 
@@ -177,8 +204,7 @@ impl Command {
 
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names =
-            self.raw_fields().map(|(key, _)| shorten(&self.text(key)).into_owned()).collect::<Vec<_>>();
+        let names = self.fields().map(|(name, _)| shorten(&name).into_owned()).collect::<Vec<_>>();
         f.debug_struct("Command")
             .field("code", &self.head.code)
             .field("opaque", &self.head.opaque)
@@ -218,19 +244,21 @@ impl Span {
     }
 }
 
-/// The fields as they are in the frame.
-enum RawFields<'a> {
+/// The fields in either encoding.
+enum Entries<'a> {
     Json(json::Entries<'a>),
     Binary(binary::Entries<'a>),
 }
 
-impl<'a> Iterator for RawFields<'a> {
-    type Item = (&'a [u8], &'a [u8]);
+impl<'a> Iterator for Entries<'a> {
+    type Item = (Cow<'a, str>, Cow<'a, str>);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Json(entries) => entries.next(),
-            Self::Binary(entries) => entries.next(),
+            Self::Json(entries) => entries.next().map(|(name, value)| (name.text(), value.text())),
+            Self::Binary(entries) => {
+                entries.next().map(|(name, value)| (binary::text(name).into(), binary::text(value).into()))
+            }
         }
     }
 }

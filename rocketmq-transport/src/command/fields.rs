@@ -82,9 +82,7 @@ pub(crate) trait Sink {
     fn text(&mut self, name: &str, value: &str);
 
     /// A field whose text is an integer in decimal.
-    fn int(&mut self, name: &str, value: i64) {
-        self.text(name, itoa::Buffer::new().format(value));
-    }
+    fn int(&mut self, name: &str, value: i64);
 
     /// A field whose text is `true` or `false`.
     fn bool(&mut self, name: &str, value: bool) {
@@ -172,6 +170,10 @@ impl Sink for List {
     fn text(&mut self, name: &str, value: &str) {
         self.0.push((name.to_owned(), value.to_owned()));
     }
+
+    fn int(&mut self, name: &str, value: i64) {
+        self.0.push((name.to_owned(), value.to_string()));
+    }
 }
 
 /// How many bytes `value` has in decimal.
@@ -182,15 +184,6 @@ pub(crate) fn decimal_len(value: i64) -> usize {
     }
     let digits = 1 + value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize;
     digits + usize::from(value < 0)
-}
-
-/// Writes `value` in decimal. Most fields that are numbers have one digit.
-#[inline]
-pub(crate) fn write_decimal(out: &mut Vec<u8>, value: i64) {
-    match value {
-        0..=9 => out.push(b'0' + value as u8),
-        _ => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
-    }
 }
 
 /// How many characters of a peer's text are shown.

@@ -74,13 +74,10 @@ fn names_are_signed_in_the_order_of_their_utf_16_units() {
 }
 
 #[test]
-fn integers_are_written_and_measured_as_the_standard_library_has_them() {
+fn integers_are_measured_as_the_standard_library_writes_them() {
     let powers =
         (0..19).map(|power| 10_i64.pow(power)).flat_map(|power| [power - 1, power, -power, 1 - power]);
     for value in powers.chain([1_700_000_000_000, i64::MAX, i64::MIN, i64::MIN + 1]) {
-        let mut out = b"before".to_vec();
-        write_decimal(&mut out, value);
-        assert_eq!(out, format!("before{value}").into_bytes());
         assert_eq!(decimal_len(value), value.to_string().len(), "{value}");
     }
 }

@@ -140,9 +140,9 @@ fn time_parser(frame: &[u8], parse: impl Fn(&[u8]) -> Outcome<()>) -> Outcome<f6
 }
 
 fn read_response(command: &rocketmq_transport::Command) -> Outcome<()> {
-    let queue = command.require::<u32>("queueId")?;
-    let offset = command.require::<i64>("queueOffset")?;
-    black_box((command.code(), command.opaque(), command.field("msgId"), queue, offset));
+    let [message, queue, offset] = command.select(["msgId", "queueId", "queueOffset"]);
+    let (queue, offset) = (queue.require::<u32>()?, offset.require::<i64>()?);
+    black_box((command.code(), command.opaque(), message.value(), queue, offset));
     Ok(())
 }
 

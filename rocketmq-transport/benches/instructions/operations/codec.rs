@@ -52,15 +52,14 @@ fn decode(frame: &[u8], read: fn(&Command) -> Result<(), FieldError>, count: u64
 
 /// What a producer reads of the answer to a send.
 fn read_stored(response: &Command) -> Result<(), FieldError> {
-    black_box(response.require::<String>("msgId")?);
-    black_box(response.require::<u32>("queueId")?);
-    black_box(response.require::<i64>("queueOffset")?);
+    let [message, queue, offset] = response.select(["msgId", "queueId", "queueOffset"]);
+    black_box((message.require::<String>()?, queue.require::<u32>()?, offset.require::<i64>()?));
     Ok(())
 }
 
 /// What a listening side needs to know before it hands a send on.
 fn read_send(request: &Command) -> Result<(), FieldError> {
-    black_box(request.require::<String>("b")?);
-    black_box(request.require::<i32>("e")?);
+    let [topic, queue] = request.select(["b", "e"]);
+    black_box((topic.require::<String>()?, queue.require::<i32>()?));
     Ok(())
 }

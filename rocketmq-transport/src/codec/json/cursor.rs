@@ -1,13 +1,19 @@
 //! A tokenizer for JSON and the dialect of the brokers' JSON library, in which an object may be keyed by bare
 //! numbers and by objects: `{0:"a"}`, `{{"queueId":0}:1}`.
 
-use crate::codec::{error::JsonError, is_ascii};
+use crate::codec::{
+    error::JsonError,
+    is_ascii,
+    word::{self, HIGHEST, ONES, Word},
+};
 
 /// A place in a text that is UTF-8. Everything it hands out is checked: numbers are JSON's, strings end and hold
 /// no control character and no unknown escape.
 ///
-/// What each member of a header passes through is inlined by force: a call for each token, with its result
+/// What each member of a header passes through is inlined by force, and what is seldom needed is called
+/// [on a copy](Self::aside), so that the cursor stays in registers: a call for each token, with its result
 /// written to memory, took longer than the token.
+#[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -15,6 +21,7 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// The start of a text that is still to be checked.
+    #[inline(always)]
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, JsonError> {
         let cursor = Self::of_checked(bytes);
         if is_ascii(bytes) {
@@ -27,6 +34,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The start of a part of a text that was checked.
+    #[inline(always)]
     pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -35,12 +43,22 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(super) fn peek(&mut self) -> Option<u8> {
         match self.byte() {
-            Some(b' ' | b'\t' | b'\n' | b'\r') => self.peek_behind_blanks(),
+            Some(b' ' | b'\t' | b'\n' | b'\r') => self.aside(Self::peek_behind_blanks),
             byte => byte,
         }
     }
 
+    /// Does what is seldom needed on a copy of the cursor, and moves the cursor to where that has come.
+    #[inline(always)]
+    pub(super) fn aside<T>(&mut self, seldom: impl FnOnce(&mut Self) -> T) -> T {
+        let mut copy = *self;
+        let result = seldom(&mut copy);
+        *self = copy;
+        result
+    }
+
     #[cold]
+    #[inline(never)]
     fn peek_behind_blanks(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
             self.at += 1;
@@ -49,24 +67,26 @@ impl<'a> Cursor<'a> {
     }
 
     /// Where the next byte is that is not blank.
+    #[inline(always)]
     pub(super) fn peek_at(&mut self) -> usize {
         self.peek();
         self.at
     }
 
     /// Where the last token ended.
+    #[inline(always)]
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
     /// Enters an object.
+    #[inline(always)]
     pub(super) fn object(&mut self) -> Result<Members, JsonError> {
         self.token(b'{', "an object")?;
         Ok(Members { before: Before::First })
     }
 
     /// A string, number, boolean or null, as it is in the text.
-    #[inline(always)]
     pub(super) fn scalar(&mut self) -> Result<&'a [u8], JsonError> {
         match self.peek() {
             Some(b'"') => self.string(),
@@ -75,26 +95,71 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over an integer from 0 of at most nine digits with a member or the end of the object behind it.
-    /// It stays where it is where there is anything else.
-    #[inline]
+    /// Passes over an integer from 0 with a member or the end of the object behind it. It stays where it is where
+    /// there is anything else.
+    #[inline(always)]
     pub(super) fn short_int(&mut self) -> Option<i32> {
         let start = self.peek_at();
-        let mut value = 0;
-        for (len, &byte) in self.bytes[start..].iter().enumerate().take(MAX_SHORT + 1) {
-            match byte {
-                // No digit follows a zero that is the first.
-                b'0'..=b'9' if len < MAX_SHORT && (len == 0 || value > 0) => {
-                    value = 10 * value + i32::from(byte - b'0');
-                }
-                b',' | b'}' if len > 0 => {
-                    self.at = start + len;
+        let word = Word::first_of(&self.bytes[start..]).bits;
+        // A digit becomes its value. The lowest of the high bits is exact, as it is in a plain run.
+        let values = word ^ (ONES * u64::from(b'0'));
+        let others = (values.wrapping_add(ONES * (0x80 - 10)) | values) & HIGHEST;
+        let len = others.trailing_zeros() as usize / 8;
+        // No digit follows a zero that is the first.
+        if len == 0 || (len > 1 && values as u8 == 0) {
+            return None;
+        }
+        if len == word::LEN {
+            return self.aside(|cursor| cursor.long_int(start, number_of(values)));
+        }
+        let (b',' | b'}') = (word >> (8 * len)) as u8 else { return None };
+        self.at = start + len;
+        // What is not a digit goes, and zeros come before the first one.
+        Some(number_of(values << (64 - 8 * len)) as i32)
+    }
+
+    /// Passes over an integer whose first eight digits were read, as [`short_int`](Self::short_int) does.
+    #[inline(never)]
+    fn long_int(&mut self, start: usize, mut value: u64) -> Option<i32> {
+        for at in start + word::LEN..=start + MAX_DIGITS {
+            match self.bytes.get(at)? {
+                digit @ b'0'..=b'9' => value = 10 * value + u64::from(digit - b'0'),
+                b',' | b'}' => {
+                    let value = i32::try_from(value).ok()?;
+                    self.at = at;
                     return Some(value);
                 }
                 _ => return None,
             }
         }
         None
+    }
+
+    /// Passes over a member whose name and value are plain strings without blanks between them, as brokers write
+    /// fields: their insides. It stays where it is where there is anything else.
+    #[inline(always)]
+    pub(super) fn plain_member(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        let mut cursor = *self;
+        let name = cursor.plain_string()?;
+        if !cursor.pass(b":") {
+            return None;
+        }
+        let value = cursor.plain_string()?;
+        *self = cursor;
+        Some((name, value))
+    }
+
+    /// Passes over a string without escapes: its inside. It stays where it is where there is anything else.
+    #[inline(always)]
+    pub(super) fn plain_string(&mut self) -> Option<&'a [u8]> {
+        let rest = self.bytes.get(self.at..)?.strip_prefix(b"\"")?;
+        let len = plain_run(rest);
+        let (inner, behind) = rest.split_at_checked(len)?;
+        if behind.first() != Some(&b'"') {
+            return None;
+        }
+        self.at += 1 + len + 1;
+        Some(inner)
     }
 
     /// Passes over a value of any type.
@@ -145,6 +210,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The end of the text.
+    #[inline(always)]
     pub(super) fn end(&mut self) -> Result<(), JsonError> {
         match self.peek() {
             Some(_) => Err(self.error("the end of the text")),
@@ -153,12 +219,14 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    pub(super) fn error_at(&self, position: usize, expected: &'static str) -> JsonError {
+    #[inline(never)]
+    pub(super) fn error_at(self, position: usize, expected: &'static str) -> JsonError {
         JsonError::new(position, expected, self.bytes.get(position).copied())
     }
 
     #[cold]
-    fn error(&self, expected: &'static str) -> JsonError {
+    #[inline(never)]
+    fn error(self, expected: &'static str) -> JsonError {
         self.error_at(self.at, expected)
     }
 
@@ -172,14 +240,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// The name of a member, and its colon: a string, number or object as it is in the text.
-    #[inline(always)]
     pub(super) fn name(&mut self) -> Result<&'a [u8], JsonError> {
         let (start, end) = self.key(MAX_DEPTH)?;
         Ok(&self.bytes[start..end])
     }
 
     /// From where to where a key is, in which values may nest less than `depth` deep. Its colon is passed too.
-    #[inline(always)]
     fn key(&mut self, depth: usize) -> Result<(usize, usize), JsonError> {
         let start = self.peek_at();
         match self.byte() {
@@ -193,12 +259,18 @@ impl<'a> Cursor<'a> {
         Ok((start, end))
     }
 
+    /// The byte behind the next one.
+    #[inline(always)]
+    pub(super) fn second(&self) -> Option<u8> {
+        self.bytes.get(self.at + 1).copied()
+    }
+
     /// Passes `text` where it is next.
     #[inline(always)]
-    pub(super) fn pass(&mut self, text: &[u8]) -> bool {
+    pub(super) fn pass<const N: usize>(&mut self, text: &[u8; N]) -> bool {
         let found = self.bytes[self.at..].starts_with(text);
         if found {
-            self.at += text.len();
+            self.at += N;
         }
         found
     }
@@ -251,7 +323,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string with its quotes.
-    #[inline(always)]
     fn string(&mut self) -> Result<&'a [u8], JsonError> {
         let start = self.at;
         self.at += 1;
@@ -266,7 +337,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over an escape, where nothing else may be.
-    #[cold]
     fn escape(&mut self) -> Result<(), JsonError> {
         match self.byte() {
             Some(b'\\') => {}
@@ -328,7 +398,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
         // 0x02 swaps the quote with the blank, so that all below 0x21 end the run.
         let below_blank = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
         let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
-        let ends = (below_blank | backslash) & !word & (ONES * 0x80);
+        let ends = (below_blank | backslash) & !word & HIGHEST;
         if ends != 0 {
             return bytes.len() - rest.len() + ends.trailing_zeros() as usize / 8;
         }
@@ -338,9 +408,16 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// A byte times this is a word of that byte.
-const ONES: u64 = 0x0101_0101_0101_0101;
-/// That many digits are an integer of 32 bits in any case.
-const MAX_SHORT: usize = 9;
+/// The number of eight digits, which are bytes with their values, the first one lowest: tens and ones are put
+/// together in all places at once, then hundreds, then tens of thousands.
+#[inline(always)]
+fn number_of(digits: u64) -> u64 {
+    let by_two = (10 * digits + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let by_four = (100 * by_two + (by_two >> 16)) & 0x0000_ffff_0000_ffff;
+    (10_000 * by_four + (by_four >> 32)) & 0xffff_ffff
+}
+
+/// The digits of the largest integer of 32 bits.
+const MAX_DIGITS: usize = 10;
 /// How deep values may nest; no peer nests deeper than eight.
 pub(super) const MAX_DEPTH: usize = 64;

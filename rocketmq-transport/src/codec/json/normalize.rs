@@ -38,7 +38,7 @@ pub fn normalize_json(json: &[u8]) -> Result<Cow<'_, [u8]>, JsonError> {
     cursor.value(MAX_DEPTH, &mut |start, end| {
         standard.extend_from_slice(&json[copied..start]);
         standard.push(b'"');
-        text::write_escaped(&mut standard, text::checked(&json[start..end]));
+        text::append_escaped(&mut standard, text::checked(&json[start..end]));
         standard.push(b'"');
         copied = end;
     })?;

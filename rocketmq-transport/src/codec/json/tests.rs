@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use super::{
     cursor::plain_run,
     normalize_json,
-    text::{extra, write_escaped},
+    text::{MAX_ADDED, add_extra, append_escaped},
 };
 use crate::{
     codec::{
@@ -330,11 +330,27 @@ fn integers_are_read_to_their_limits() {
 }
 
 #[test]
-fn escapes_add_no_more_than_was_measured() {
-    for text in ["", "plain", "\"", "\u{1}", "é\u{7f}\n", &"\u{2}x".repeat(1000)] {
-        let mut out = Vec::new();
-        write_escaped(&mut out, text);
-        assert!(out.len() <= text.len() + extra(text), "{text:?}");
+fn a_character_is_escaped_and_measured_wherever_it_is() {
+    for character in ('\0'..='\u{100}').chain(['\u{2028}', '🚀']) {
+        let escaped = match character {
+            '"' | '\\' => format!("\\{character}"),
+            '\n' => "\\n".to_owned(),
+            '\r' => "\\r".to_owned(),
+            '\t' => "\\t".to_owned(),
+            '\0'..' ' | '\u{7f}' => format!("\\u{:04X}", u32::from(character)),
+            plain => plain.to_string(),
+        };
+        for len in 0..20 {
+            let plain = "!#[]~é ".chars().cycle().take(len).collect::<String>();
+            let text = format!("{plain}{character}{character}{plain}{character}");
+            let mut out = b"before".to_vec();
+            append_escaped(&mut out, &text);
+            assert_eq!(out, format!("before{plain}{escaped}{escaped}{plain}{escaped}").into_bytes());
+            let added = if escaped.len() > character.len_utf8() { 3 * MAX_ADDED } else { 0 };
+            let mut bound = 1;
+            add_extra(&mut bound, &text);
+            assert_eq!(bound, 1 + added, "{text:?}");
+        }
     }
 }
 

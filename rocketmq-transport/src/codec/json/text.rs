@@ -2,32 +2,118 @@
 
 use std::borrow::Cow;
 
+use crate::codec::{
+    output::{Output, SLACK},
+    word::{self, HIGHEST, ONES, Word},
+};
+
 /// Writes `text` with everything escaped that the brokers' JSON library escapes: quotes, backslashes, control
 /// characters and U+007F. All else is written as it is.
-#[inline]
-pub(super) fn write_escaped(out: &mut Vec<u8>, text: &str) {
-    if text.len() > SHORT {
-        return write_runs(out, text.as_bytes());
+#[inline(always)]
+pub(super) fn write_escaped(out: &mut Output<'_>, text: &str) {
+    let text = text.as_bytes();
+    if text.len() < word::LEN { write_short(out, text) } else { write_long(out, text) }
+}
+
+#[inline(never)]
+fn write_short(out: &mut Output<'_>, text: &[u8]) {
+    write_word(out, Word::short(text));
+}
+
+fn write_long(out: &mut Output<'_>, text: &[u8]) {
+    // Kept in registers meanwhile.
+    let mut room = out.take();
+    let (words, rest) = text.as_chunks();
+    for word in words {
+        write_word(&mut room, Word::whole(*word));
     }
-    for byte in text.bytes() {
-        if is_special(byte) { write_escape(out, byte) } else { out.push(byte) }
+    if !rest.is_empty() {
+        write_word(&mut room, Word::end_of(text, rest.len()));
+    }
+    *out = room;
+}
+
+#[inline(always)]
+fn write_word(out: &mut Output<'_>, word: Word) {
+    match specials(word.bits) {
+        0 => out.put_first(word.bits.to_le_bytes(), word.len),
+        special => write_specials(out, word, special),
     }
 }
 
-fn write_runs(out: &mut Vec<u8>, mut text: &[u8]) {
-    loop {
-        let (plain, special) = text.split_at(plain_run(text));
-        out.extend_from_slice(plain);
-        let Some((&byte, behind)) = special.split_first() else { return };
-        write_escape(out, byte);
-        text = behind;
+/// Writes the bytes that are escaped, and those between them.
+#[inline]
+fn write_specials(out: &mut Output<'_>, word: Word, mut special: u64) {
+    let Word { mut bits, mut len } = word;
+    while special != 0 {
+        let plain = special.trailing_zeros() as usize / 8;
+        out.put_first(bits.to_le_bytes(), plain);
+        bits >>= 8 * plain;
+        let escape = ESCAPES[bits as usize % ESCAPES.len()];
+        out.put_first(escape.to_le_bytes(), (escape >> 56) as usize % word::LEN);
+        // Two shifts, since all eight bytes may be behind it now.
+        bits >>= 8;
+        special = special >> (8 * plain) >> 8;
+        len -= plain + 1;
+    }
+    out.put_first(bits.to_le_bytes(), len % word::LEN);
+}
+
+/// Appends what [`write_escaped`] writes.
+pub(super) fn append_escaped(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
+    let mut end = start + text.len() + SLACK;
+    add_extra(&mut end, text);
+    out.resize(end, 0);
+    let mut room = Output::new(&mut out[start..]);
+    write_escaped(&mut room, text);
+    let left = room.left();
+    out.truncate(out.len() - left);
+}
+
+/// Adds to `bound` how many bytes more than `text` has [`write_escaped`] writes at most.
+#[inline(always)]
+pub(in crate::codec) fn add_extra(bound: &mut usize, text: &str) {
+    let text = text.as_bytes();
+    if text.len() >= word::LEN {
+        add_long(bound, text);
+    } else if one_letter(text).is_none() {
+        add_short(bound, text);
     }
 }
 
-/// How many bytes [`write_escaped`] adds to those of `text` at most.
-#[inline]
-pub(in crate::codec) fn extra(text: &str) -> usize {
-    MAX_ADDED * text.bytes().map(|byte| usize::from(is_special(byte))).sum::<usize>()
+#[inline(never)]
+fn add_short(bound: &mut usize, text: &[u8]) {
+    add_special(bound, Word::short(text));
+}
+
+#[inline(never)]
+fn add_long(bound: &mut usize, text: &[u8]) {
+    let (words, rest) = text.as_chunks();
+    for word in words {
+        add_special(bound, Word::whole(*word));
+    }
+    if !rest.is_empty() {
+        add_special(bound, Word::end_of(text, rest.len()));
+    }
+}
+
+#[inline(always)]
+fn add_special(bound: &mut usize, word: Word) {
+    let special = specials(word.bits) >> 7;
+    if special != 0 {
+        // The highest byte of the product is the sum of all bytes.
+        *bound += MAX_ADDED * (special.wrapping_mul(ONES) >> 56) as usize;
+    }
+}
+
+/// The letter that is the whole text, as most names are.
+#[inline(always)]
+pub(super) fn one_letter(text: &[u8]) -> Option<u8> {
+    match *text {
+        [letter] if letter.is_ascii_alphabetic() => Some(letter),
+        _ => None,
+    }
 }
 
 /// The text of the inside of a checked string.
@@ -53,28 +139,17 @@ pub(super) fn checked(raw: &[u8]) -> &str {
     std::str::from_utf8(raw).expect("the cursor passes only UTF-8")
 }
 
-/// The length of the run at the start of `bytes` that is written as it is.
-#[inline]
-fn plain_run(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len())
-}
-
-#[inline]
-fn is_special(byte: u8) -> bool {
-    SPECIAL[usize::from(byte)]
-}
-
-fn write_escape(out: &mut Vec<u8>, special: u8) {
-    match special {
-        b'"' | b'\\' => out.extend_from_slice(&[b'\\', special]),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        _ => {
-            let (high, low) = (usize::from(special >> 4), usize::from(special & 15));
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
-        }
-    }
+/// The highest bit of each byte that is escaped: control characters, quotes, backslashes and U+007F.
+///
+/// No byte carries into the next one, so each bit is exact.
+#[inline(always)]
+fn specials(word: u64) -> u64 {
+    let low = word & !HIGHEST;
+    // 0x02 swaps the quote with the blank, so that it is below 0x21 what is escaped.
+    let above_blank = (low ^ (ONES * 0x02)) + ONES * (0x80 - 0x21);
+    let no_backslash = (low ^ (ONES * 0x5c)) + ONES * 0x7f;
+    let delete = low + ONES;
+    (!(above_blank & no_backslash) | delete) & !word & HIGHEST
 }
 
 /// The character of the checked escape that follows a backslash, and the length of the escape.
@@ -102,21 +177,24 @@ fn read_unicode(escape: &str) -> (char, usize) {
     (character, if character.len_utf16() == 2 { 11 } else { 5 })
 }
 
-/// Control characters, quotes, backslashes and U+007F.
-static SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
+/// What is written for a byte, where that is not the byte itself, and how long it is in the highest byte.
+static ESCAPES: [u64; 128] = {
+    let mut escapes = [0; 128];
     let mut byte = 0;
-    while byte < 0x20 {
-        special[byte] = true;
+    while byte < 128 {
+        let (high, low) = (HEX[byte >> 4], HEX[byte & 15]);
+        let escape = match byte as u8 {
+            letter @ (b'"' | b'\\') => [b'\\', letter, 0, 0, 0, 0, 0, 2],
+            b'\n' => *b"\\n\0\0\0\0\0\x02",
+            b'\r' => *b"\\r\0\0\0\0\0\x02",
+            b'\t' => *b"\\t\0\0\0\0\0\x02",
+            _ => [b'\\', b'u', b'0', b'0', high, low, 0, 6],
+        };
+        escapes[byte] = u64::from_le_bytes(escape);
         byte += 1;
     }
-    special[b'"' as usize] = true;
-    special[b'\\' as usize] = true;
-    special[0x7f] = true;
-    special
+    escapes
 };
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// The longest escape has six bytes.
-const MAX_ADDED: usize = 5;
-/// Up to this length, as most names have it, a text is faster copied byte by byte than by a call.
-const SHORT: usize = 4;
+pub(super) const MAX_ADDED: usize = 5;

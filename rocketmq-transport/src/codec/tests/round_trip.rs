@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use proptest::{collection::vec, option, prelude::*};
+use proptest::{array::uniform5, collection::vec, option, prelude::*, sample::select};
 
 use super::*;
-use crate::command::{Code, Opaque, Response};
+use crate::command::{Code, Opaque, Request, Response};
 
 /// Any text, with the characters that matter to an encoding more often than by chance.
 fn text() -> impl Strategy<Value = String> {
-    let special = prop::sample::select(
-        "\0\u{1}\u{2}\u{1f}\"\\/\n\r\t\u{7f}\u{80}\u{2028}\u{ffff}🚀標".chars().collect::<Vec<_>>(),
-    );
+    let special =
+        select("\0\u{1}\u{2}\u{1f}\"\\/\n\r\t\u{7f}\u{80}\u{2028}\u{ffff}🚀標".chars().collect::<Vec<_>>());
     vec(prop_oneof![any::<char>(), special, prop::char::range(' ', '~')], 0..40)
         .prop_map(|characters| characters.into_iter().collect())
 }
@@ -20,6 +19,9 @@ fn text() -> impl Strategy<Value = String> {
 fn name() -> impl Strategy<Value = String> {
     text().prop_filter("a name has at least one byte", |name| !name.is_empty())
 }
+
+/// Names that are often there, and look alike to one who compares only their lengths, starts or ends.
+const NAMES: [&str; 8] = ["a", "b", "queueId", "queueOffset", "é", "\"", "\\n", "\n"];
 
 fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
     text.map(Cow::into_owned)
@@ -58,6 +60,24 @@ proptest! {
         for (name, _) in &sent {
             let last = sent.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
             prop_assert_eq!(owned(command.field(name)), last);
+        }
+    }
+
+    #[test]
+    fn selected_fields_are_those_that_are_looked_up_one_by_one(
+        pairs in vec((prop_oneof![select(&NAMES[..]).prop_map(str::to_owned), name()], text()), 0..30),
+        names in uniform5(select(&NAMES[..])),
+        binary in any::<bool>(),
+    ) {
+        let encoding = if binary { HeaderEncoding::Binary } else { HeaderEncoding::Json };
+        let request = Request { code: Code(10), header: &Pairs(pairs), body: Bytes::new() };
+        let options = EncodeOptions { encoding, version: 0 };
+        let command = decode(&request.encode(Opaque(1), options, &FrameLimits::default())?)?;
+        for (field, name) in command.select(names).into_iter().zip(names) {
+            prop_assert_eq!(field.name(), name);
+            prop_assert_eq!(field.parse::<u32>(), command.parse(name));
+            prop_assert_eq!(field.require::<String>(), command.require(name));
+            prop_assert_eq!(field.into_value(), command.field(name));
         }
     }
 
