@@ -1,6 +1,6 @@
 //! One attempt of a send, and the bounded list of them.
 
-use std::{fmt, time::Duration};
+use std::{fmt, slice, time::Duration};
 
 use rocketmq_transport::{
     Certainty, Opaque, Peer, PendingRequestOwner, Stage, TransportError, TransportErrorKind,
@@ -22,7 +22,8 @@ pub struct Attempt {
     pub(crate) stage: Stage,
     pub(crate) elapsed: Duration,
     pub(crate) plan: AttemptPlan,
-    pub(crate) failure: Option<Failure>,
+    /// On the heap, so that an attempt without one is small.
+    pub(crate) failure: Option<Box<Failure>>,
 }
 
 /// How an attempt failed.
@@ -109,7 +110,7 @@ impl Attempt {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.broker(), self.peer, self.stage)?;
-        if let Some(Failure { kind, certainty }) = &self.failure {
+        if let Some(Failure { kind, certainty }) = self.failure.as_deref() {
             write!(f, " {certainty} {} ({}", kind.code_id(), Explained(kind))?;
             self.transport_error().map_or(Ok(()), |error| write!(f, "{}", Evidence(error)))?;
             f.write_str(")")?;
@@ -166,9 +167,13 @@ impl Attempts {
         self.count.saturating_add(1)
     }
 
-    /// Those that are listed, in order, to be kept.
-    pub(crate) fn into_list(self) -> Vec<Attempt> {
-        self.list
+    /// All of a send that `success` has ended.
+    pub(crate) fn ended_by(mut self, success: Attempt) -> Succeeded {
+        if self.list.is_empty() {
+            return Succeeded::AtOnce(success);
+        }
+        self.push(success);
+        Succeeded::AfterFailures(self.list)
     }
 
     /// Those that are listed, in order.
@@ -184,6 +189,24 @@ impl Attempts {
     /// The certainty over all of them; `None` where none has failed.
     pub(crate) const fn certainty(&self) -> Option<Certainty> {
         self.certainty
+    }
+}
+
+/// The attempts of a send that succeeded. Most need one, for which no list is allocated.
+#[derive(Clone, Debug)]
+pub(crate) enum Succeeded {
+    AtOnce(Attempt),
+    /// The failed ones that are listed, and the last one.
+    AfterFailures(Vec<Attempt>),
+}
+
+impl Succeeded {
+    /// Those that are listed, in order.
+    pub(crate) fn list(&self) -> &[Attempt] {
+        match self {
+            Self::AtOnce(attempt) => slice::from_ref(attempt),
+            Self::AfterFailures(attempts) => attempts,
+        }
     }
 }
 
@@ -222,7 +245,7 @@ mod tests {
                 Prospect::Last,
                 Duplicates::Allow,
             ),
-            failure: Some(Failure { kind, certainty }),
+            failure: Some(Box::new(Failure { kind, certainty })),
         }
     }
 

@@ -9,7 +9,10 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 pub use self::validate::MessageError;
-pub(crate) use self::{unique_key::UniqueKeys, validate::MessageLimits};
+pub(crate) use self::{
+    unique_key::{UniqueKey, UniqueKeys},
+    validate::MessageLimits,
+};
 
 /// A message: topic, body, and what describes it. Cheap to clone as far as the body goes.
 ///
@@ -155,17 +158,17 @@ impl Message {
     }
 
     /// All that goes into the property field of a send, `unique_key` included.
-    pub(crate) fn encode_properties(&self, unique_key: &str) -> String {
+    pub(crate) fn encode_properties(&self, unique_key: &UniqueKey) -> String {
         let mut text = String::with_capacity(self.properties_bound());
-        properties::push(&mut text, properties::UNIQ_KEY, unique_key);
+        properties::push(&mut text, properties::UNIQ_KEY, [unique_key.as_str()]);
         if let Some(tag) = &self.tag {
-            properties::push(&mut text, properties::TAGS, tag);
+            properties::push(&mut text, properties::TAGS, [tag.as_str()]);
         }
         if !self.keys.is_empty() {
-            properties::push(&mut text, properties::KEYS, &self.keys.join(properties::KEY_SEPARATOR));
+            properties::push(&mut text, properties::KEYS, self.keys.iter().map(String::as_str));
         }
         for (name, value) in &self.properties {
-            properties::push(&mut text, name, value);
+            properties::push(&mut text, name, [value.as_str()]);
         }
         text
     }
@@ -177,7 +180,7 @@ impl Message {
         let keys = self.keys.iter().map(|key| key.len() + properties::KEY_SEPARATOR.len()).sum();
         let keys = if self.keys.is_empty() { 0 } else { entry(properties::KEYS, keys) };
         let own: usize = self.properties.iter().map(|(name, value)| entry(name, value.len())).sum();
-        entry(properties::UNIQ_KEY, UniqueKeys::LENGTH) + tag + keys + own
+        entry(properties::UNIQ_KEY, UniqueKey::LENGTH) + tag + keys + own
     }
 }
 
@@ -194,6 +197,10 @@ impl fmt::Debug for Message {
 
 #[cfg(test)]
 mod tests {
+    use std::{net::Ipv4Addr, time::Duration};
+
+    use tokio::time::Instant;
+
     use super::*;
 
     #[test]
@@ -205,10 +212,12 @@ mod tests {
             .and_then(|message| message.with_property("ü", "ö"))
             .and_then(|message| message.with_property("x", "2"))
             .unwrap();
-        let key = "0".repeat(UniqueKeys::LENGTH);
+        let keys = UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), 0, Duration::ZERO);
+        let key = keys.next(Instant::now());
         let text = message.encode_properties(&key);
         let pairs: Vec<_> = properties::decode(&text).collect();
-        let expected = [("UNIQ_KEY", &*key), ("TAGS", "fruit"), ("KEYS", "a b"), ("x", "2"), ("ü", "ö")];
+        let expected =
+            [("UNIQ_KEY", key.as_str()), ("TAGS", "fruit"), ("KEYS", "a b"), ("x", "2"), ("ü", "ö")];
         assert_eq!(pairs, expected);
         assert!(text.len() <= message.properties_bound());
     }

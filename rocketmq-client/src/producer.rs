@@ -179,7 +179,8 @@ impl Producer {
     /// Dropping the future withdraws an attempt that is still queued. One whose first byte has left is
     /// finished, so the broker may store the message. No other attempt follows.
     pub async fn send(&self, message: Message) -> Result<SendReceipt, SendError> {
-        self.send_with(message, SendOptions::default()).await
+        self.start_heartbeats();
+        Sending::<Acknowledged>::new(&self.0, message, SendOptions::default()).run().await
     }
 
     /// Sends `message` as [`send`](Self::send) does, with `options`.

@@ -58,7 +58,15 @@ impl Routes {
         Self(Arc::new(Shared { servers, tasks, topics: Mutex::default(), changed: Notify::new() }))
     }
 
-    /// The queues of `topic` that can be written: cached, or from the one lookup in flight.
+    /// The queues of `topic` that can be written, where they are known and not due for a lookup at `now`.
+    pub(crate) fn cached(&self, topic: &str, now: Instant) -> Option<Arc<PublishRoute>> {
+        let topics = self.topics();
+        let known = topics.get(topic).filter(|known| known.due > now)?;
+        known.route.clone()
+    }
+
+    /// The queues of `topic` that can be written: cached, or from the one lookup in flight. Whoever asks has checked
+    /// its name, so that the cache holds legal ones only.
     ///
     /// It ends with that lookup, so the caller sees to its own deadline. Dropping the future ends no lookup.
     pub(crate) async fn publish(&self, topic: &Arc<str>) -> Outcome {
