@@ -1,6 +1,6 @@
 //! One attempt of a send, and the bounded list of them.
 
-use std::{fmt, slice, time::Duration};
+use std::{fmt, mem, slice, time::Duration};
 
 use rocketmq_transport::{
     Certainty, Opaque, Peer, PendingRequestOwner, Stage, TransportError, TransportErrorKind,
@@ -144,7 +144,7 @@ impl fmt::Display for Evidence<'_> {
 /// The attempts of one send, bounded, with the certainty of all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
-    list: Vec<Attempt>,
+    list: AttemptList,
     count: u32,
     certainty: Option<Certainty>,
 }
@@ -156,9 +156,6 @@ impl Attempts {
             self.certainty = Some(self.certainty.map_or(certainty, |so_far| worse(so_far, certainty)));
         }
         self.count = self.count.saturating_add(1);
-        if self.list.len() == MAX_LISTED {
-            self.list.remove(MAX_LISTED / 2);
-        }
         self.list.push(attempt);
     }
 
@@ -167,23 +164,19 @@ impl Attempts {
         self.count.saturating_add(1)
     }
 
-    /// All of a send that `success` has ended.
-    pub(crate) fn ended_by(mut self, success: Attempt) -> Succeeded {
-        if self.list.is_empty() {
-            return Succeeded::AtOnce(success);
-        }
-        self.push(success);
-        Succeeded::AfterFailures(self.list)
+    /// Those that are listed, in order, to be kept.
+    pub(crate) fn take_list(&mut self) -> AttemptList {
+        mem::take(&mut self.list)
     }
 
     /// Those that are listed, in order.
     pub(crate) fn list(&self) -> &[Attempt] {
-        &self.list
+        self.list.as_slice()
     }
 
     /// The latest one.
     pub(crate) fn last(&self) -> Option<&Attempt> {
-        self.list.last()
+        self.list().last()
     }
 
     /// The certainty over all of them; `None` where none has failed.
@@ -192,20 +185,34 @@ impl Attempts {
     }
 }
 
-/// The attempts of a send that succeeded. Most need one, for which no list is allocated.
-#[derive(Clone, Debug)]
-pub(crate) enum Succeeded {
-    AtOnce(Attempt),
-    /// The failed ones that are listed, and the last one.
-    AfterFailures(Vec<Attempt>),
+/// A bounded list of attempts. Most sends make one, for which nothing is allocated.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum AttemptList {
+    #[default]
+    Empty,
+    One(Attempt),
+    Several(Vec<Attempt>),
 }
 
-impl Succeeded {
-    /// Those that are listed, in order.
-    pub(crate) fn list(&self) -> &[Attempt] {
+impl AttemptList {
+    pub(crate) fn as_slice(&self) -> &[Attempt] {
         match self {
-            Self::AtOnce(attempt) => slice::from_ref(attempt),
-            Self::AfterFailures(attempts) => attempts,
+            Self::Empty => &[],
+            Self::One(attempt) => slice::from_ref(attempt),
+            Self::Several(attempts) => attempts,
+        }
+    }
+
+    fn push(&mut self, attempt: Attempt) {
+        match self {
+            Self::Empty => *self = Self::One(attempt),
+            Self::One(first) => *self = Self::Several(vec![first.clone(), attempt]),
+            Self::Several(attempts) => {
+                if attempts.len() == MAX_LISTED {
+                    attempts.remove(MAX_LISTED / 2);
+                }
+                attempts.push(attempt);
+            }
         }
     }
 }

@@ -149,7 +149,7 @@ impl Routes {
         let error = |kind, failures| RouteError::new(kind, topic.clone(), failures);
         let failures = match self.0.servers.ask(topic, deadline).await {
             Ok(route) => {
-                let route = PublishRoute::of(&route, turn).map(Arc::new);
+                let route = PublishRoute::of(topic, &route, turn).map(Arc::new);
                 return route.ok_or_else(|| error(RouteErrorKind::NoUsableBroker, Vec::new()));
             }
             Err(failures) => failures,
@@ -158,7 +158,7 @@ impl Routes {
         if old.is_none()
             && failures.iter().any(says_no_route)
             && let Ok(default) = self.0.servers.ask(&DEFAULT_TOPIC.into(), deadline).await
-            && let Some(route) = PublishRoute::of_default(&default, DEFAULT_TOPIC_QUEUES, turn)
+            && let Some(route) = PublishRoute::of_default(topic, &default, turn)
         {
             return Ok(Arc::new(route));
         }

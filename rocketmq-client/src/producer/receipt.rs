@@ -6,7 +6,7 @@ use rocketmq_transport::{CloseReport, StageClock};
 
 use super::place::MessagePlace;
 use crate::{
-    attempt::{Attempt, Succeeded},
+    attempt::{Attempt, AttemptList},
     message::UniqueKey,
     protocol::send::SendStatus,
     queue::MessageQueue,
@@ -18,7 +18,7 @@ pub struct SendReceipt {
     pub(crate) status: SendStatus,
     pub(crate) message_id: UniqueKey,
     pub(crate) place: MessagePlace,
-    pub(crate) attempts: Succeeded,
+    pub(crate) attempts: AttemptList,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
 }
@@ -70,7 +70,7 @@ impl SendReceipt {
     /// first eight and the last eight.
     #[must_use]
     pub fn attempts(&self) -> &[Attempt] {
-        self.attempts.list()
+        self.attempts.as_slice()
     }
 
     /// Where the time went, over all attempts and the pauses between them.
@@ -97,7 +97,7 @@ impl SendReceipt {
 pub struct OnewayReceipt {
     pub(crate) message_id: UniqueKey,
     pub(crate) queue: MessageQueue,
-    pub(crate) attempts: Succeeded,
+    pub(crate) attempts: AttemptList,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
 }
@@ -118,7 +118,7 @@ impl OnewayReceipt {
     /// The attempts in order, failed ones included; the last one was written.
     #[must_use]
     pub fn attempts(&self) -> &[Attempt] {
-        self.attempts.list()
+        self.attempts.as_slice()
     }
 
     /// Where the time went.

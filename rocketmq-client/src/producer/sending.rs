@@ -20,7 +20,7 @@ use crate::{
     error::{SendError, SendErrorKind, SendReport},
     message::{Message, UniqueKey},
     producer::{
-        SendOptions, Shared,
+        Producer, SendOptions, Shared,
         select::{Pick, Tried},
         within,
     },
@@ -58,14 +58,25 @@ struct Prepared {
     _kept: Option<Permit>,
 }
 
-/// The attempt that handed the message over, and what is known since.
-struct Delivered<T> {
-    done: T,
-    attempt: Attempt,
-}
-
 impl<'p, D: Delivery> Sending<'p, D> {
-    pub(super) fn new(shared: &'p Shared, message: Message, options: SendOptions) -> Self {
+    /// Carries a send out.
+    pub(super) async fn run(
+        producer: &'p Producer,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<D::Receipt, SendError> {
+        producer.start_heartbeats();
+        let mut sending = Self::new(&producer.0, message, options);
+        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
+        // this one.
+        let _in_progress = sending.shared.sends.token();
+        match sending.deliver().await {
+            Ok(done) => Ok(sending.receipt(done)),
+            Err(kind) => Err(sending.failed(kind)),
+        }
+    }
+
+    fn new(shared: &'p Shared, message: Message, options: SendOptions) -> Self {
         let now = Instant::now();
         let policy = &shared.policy;
         Self {
@@ -85,18 +96,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
         }
     }
 
-    /// Carries the send out; not to be called again.
-    pub(super) async fn run(&mut self) -> Result<D::Receipt, SendError> {
-        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
-        // this one.
-        let _in_progress = self.shared.sends.token();
-        match self.deliver().await {
-            Ok(delivered) => Ok(self.receipt(delivered)),
-            Err(kind) => Err(self.failed(kind)),
-        }
-    }
-
-    async fn deliver(&mut self) -> Result<Delivered<D::Done>, SendErrorKind> {
+    async fn deliver(&mut self) -> Result<D::Done, SendErrorKind> {
         let cached = self.shared.routes.cached(self.message.topic(), self.now);
         let prepared = self.prepare(cached.as_deref())?;
         let route = match cached {
@@ -117,13 +117,13 @@ impl<'p, D: Delivery> Sending<'p, D> {
                 self.pause_until(ready_at).await?;
             }
             let decision = match self.attempt(&route, &pick, &prepared).await {
-                Ok(delivered) => return Ok(delivered),
+                Ok(done) => return Ok(done),
                 Err(decision) => decision,
             };
             self.shared.routes.suspect(self.message.topic());
             let Decision::Next(again) = decision else { return Err(self.last_failure()) };
             self.made += u32::from(self.counts(again));
-            self.tried.note(&pick.broker.name, again, self.now, &self.shared.policy.backoff);
+            self.tried.note(pick.broker.name(), again, self.now, &self.shared.policy.backoff);
             if self.made >= self.limit || !retry::is_worth_starting(self.deadline.remaining(self.now)) {
                 return Err(self.last_failure());
             }
@@ -202,7 +202,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
         route: &PublishRoute,
         pick: &Pick<'_>,
         prepared: &Prepared,
-    ) -> Result<Delivered<D::Done>, Decision> {
+    ) -> Result<D::Done, Decision> {
         let started = self.now;
         let plan = AttemptPlan::new(self.deadline, started, self.prospect(route, pick), self.duplicates);
         let header = SendRequest {
@@ -210,14 +210,14 @@ impl<'p, D: Delivery> Sending<'p, D> {
             topic: Cow::Borrowed(self.message.topic()),
             default_topic: Cow::Borrowed(DEFAULT_TOPIC),
             default_topic_queue_nums: DEFAULT_TOPIC_QUEUES.cast_signed(),
-            queue_id: pick.queue.cast_signed(),
+            queue_id: pick.queue_id.cast_signed(),
             sys_flag: 0,
             born_timestamp: prepared.born_timestamp,
             flag: self.message.flag(),
             properties: Cow::Borrowed(&prepared.properties),
             reconsume_times: 0,
             batch: false,
-            broker: Cow::Borrowed(&pick.broker.name),
+            broker: Cow::Borrowed(pick.broker.name()),
         };
         let request =
             Request { code: code::SEND_MESSAGE_V2, header: &header, body: self.message.body().clone() };
@@ -228,29 +228,21 @@ impl<'p, D: Delivery> Sending<'p, D> {
         self.now = Instant::now();
         let Ended { outcome, clock, carrier, stage } = called.map_or_else(Ended::failed, D::ended);
         self.clock = clock;
-        let mut attempt = Attempt {
+        let (done, failure) = match outcome {
+            Ok(done) => (Ok(done), None),
+            Err(failure) => (Err(decision(&failure, self.duplicates)), Some(Box::new(failure))),
+        };
+        self.attempts.push(Attempt {
             number: self.attempts.next_number(),
-            queue: MessageQueue::new(
-                self.message.shared_topic().clone(),
-                pick.broker.name.clone(),
-                pick.queue,
-            ),
+            queue: pick.queue(),
             peer: pick.broker.master.clone(),
             carrier,
             stage,
             elapsed: self.now - started,
             plan,
-            failure: None,
-        };
-        match outcome {
-            Ok(done) => Ok(Delivered { done, attempt }),
-            Err(failure) => {
-                let decision = decision(&failure, self.duplicates);
-                attempt.failure = Some(Box::new(failure));
-                self.attempts.push(attempt);
-                Err(decision)
-            }
-        }
+            failure,
+        });
+        done
     }
 
     fn prospect(&self, route: &PublishRoute, pick: &Pick<'_>) -> Prospect {
@@ -264,17 +256,20 @@ impl<'p, D: Delivery> Sending<'p, D> {
         failure.expect("a send that runs out of brokers, attempts or time has made an attempt").clone()
     }
 
-    fn receipt(&mut self, delivered: Delivered<D::Done>) -> D::Receipt {
-        let Delivered { done, attempt } = delivered;
+    fn receipt(&mut self, done: D::Done) -> D::Receipt {
         self.clock.stop(self.now);
-        let sent = Sent {
-            message_id: self.message_id,
-            queue: attempt.queue.clone(),
-            attempts: std::mem::take(&mut self.attempts).ended_by(attempt),
-            clock: self.clock,
-            budget: self.deadline.budget(),
-        };
-        D::receipt(done, sent)
+        let attempts = self.attempts.take_list();
+        let last = attempts.as_slice().last().expect("a send that succeeds has made an attempt");
+        D::receipt(
+            done,
+            Sent {
+                message_id: self.message_id,
+                queue: last.queue.clone(),
+                attempts,
+                clock: self.clock,
+                budget: self.deadline.budget(),
+            },
+        )
     }
 
     #[cold]

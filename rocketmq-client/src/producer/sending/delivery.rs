@@ -8,7 +8,7 @@ use rocketmq_transport::{
 };
 
 use crate::{
-    attempt::{Failure, Succeeded},
+    attempt::{AttemptList, Failure},
     error::SendErrorKind,
     message::UniqueKey,
     producer::{MessagePlace, OnewayReceipt, SendReceipt},
@@ -54,7 +54,7 @@ pub(in crate::producer) struct Ended<T> {
 pub(in crate::producer) struct Sent {
     pub(in crate::producer) message_id: UniqueKey,
     pub(in crate::producer) queue: MessageQueue,
-    pub(in crate::producer) attempts: Succeeded,
+    pub(in crate::producer) attempts: AttemptList,
     pub(in crate::producer) clock: StageClock,
     pub(in crate::producer) budget: Duration,
 }
