@@ -157,10 +157,13 @@ impl Message {
         &self.topic
     }
 
-    /// All that goes into the property field of a send, `unique_key` included.
-    pub(crate) fn encode_properties(&self, unique_key: &UniqueKey) -> String {
+    /// All that goes into the property field of a send; `None` where that is the property of `unique_key` alone.
+    pub(crate) fn encode_properties(&self, unique_key: &UniqueKey) -> Option<String> {
+        if self.tag.is_none() && self.keys.is_empty() && self.properties.is_empty() {
+            return None;
+        }
         let mut text = String::with_capacity(self.properties_bound());
-        properties::push(&mut text, properties::UNIQ_KEY, [unique_key.as_str()]);
+        text.push_str(unique_key.as_property());
         if let Some(tag) = &self.tag {
             properties::push(&mut text, properties::TAGS, [tag.as_str()]);
         }
@@ -170,7 +173,7 @@ impl Message {
         for (name, value) in &self.properties {
             properties::push(&mut text, name, [value.as_str()]);
         }
-        text
+        Some(text)
     }
 
     /// The length of the property field in bytes, or a little more.
@@ -214,12 +217,23 @@ mod tests {
             .unwrap();
         let keys = UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), 0, Duration::ZERO);
         let key = keys.next(Instant::now());
-        let text = message.encode_properties(&key);
+        let text = message.encode_properties(&key).unwrap();
         let pairs: Vec<_> = properties::decode(&text).collect();
         let expected =
             [("UNIQ_KEY", key.as_str()), ("TAGS", "fruit"), ("KEYS", "a b"), ("x", "2"), ("ü", "ö")];
         assert_eq!(pairs, expected);
         assert!(text.len() <= message.properties_bound());
+    }
+
+    #[test]
+    fn without_tag_keys_and_properties_the_property_of_the_unique_key_is_all() {
+        let keys = UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), 0, Duration::ZERO);
+        let key = keys.next(Instant::now());
+        let message = Message::new("t", "body").with_keys(Vec::<String>::new());
+        assert_eq!(message.encode_properties(&key), None);
+        let pairs: Vec<_> = properties::decode(key.as_property()).collect();
+        assert_eq!(pairs, [("UNIQ_KEY", key.as_str())]);
+        assert_eq!(key.as_property().len(), message.properties_bound());
     }
 
     #[test]

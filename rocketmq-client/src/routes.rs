@@ -5,7 +5,7 @@ mod lookup;
 mod publish;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -36,7 +36,8 @@ pub(crate) struct Routes(Arc<Shared>);
 struct Shared {
     servers: NameServers,
     tasks: Tasks,
-    topics: Mutex<HashMap<Arc<str>, Topic>>,
+    /// In order, since a few comparisons of short names cost less than hashing one.
+    topics: Mutex<BTreeMap<Arc<str>, Topic>>,
     changed: Notify,
 }
 
@@ -189,7 +190,7 @@ impl Routes {
         }
     }
 
-    fn topics(&self) -> MutexGuard<'_, HashMap<Arc<str>, Topic>> {
+    fn topics(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Topic>> {
         // Nothing that can panic runs under the lock while the map is half changed.
         self.0.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }

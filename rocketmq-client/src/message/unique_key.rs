@@ -9,17 +9,24 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The id of a message: 32 hexadecimal digits.
+use crate::message::properties;
+
+/// The id of a message, as the property that carries it: its digits are read off that.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct UniqueKey([u8; UniqueKey::LENGTH]);
+pub(crate) struct UniqueKey([u8; PROPERTY_LENGTH]);
 
 impl UniqueKey {
     /// The length of an id.
     pub(crate) const LENGTH: usize = 32;
 
-    /// The digits.
+    /// The 32 hexadecimal digits.
     pub(crate) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
+        str::from_utf8(&self.0[DIGITS..DIGITS + Self::LENGTH]).expect(ASCII)
+    }
+
+    /// The whole entry among the properties of a message.
+    pub(crate) fn as_property(&self) -> &str {
+        str::from_utf8(&self.0).expect(ASCII)
     }
 }
 
@@ -33,9 +40,9 @@ impl fmt::Debug for UniqueKey {
 /// counter, in the form that Java's tools can take apart.
 #[derive(Debug)]
 pub(crate) struct UniqueKeys {
-    /// The digits of address (4 bytes), process id (2), and what tells generators of one process apart (4); room for
-    /// those of time and counter.
-    pattern: [u8; UniqueKey::LENGTH],
+    /// With the digits of address (4 bytes), process id (2), and what tells generators of one process apart (4); those
+    /// of time and counter are zero.
+    pattern: UniqueKey,
     /// The time since the Unix epoch at `started`, in milliseconds; from there on the clock is monotonic, so that a
     /// wall clock that is set back makes no id twice.
     origin_ms: u64,
@@ -52,11 +59,11 @@ impl UniqueKeys {
             // The short form has room for four bytes only; the discriminator does the rest.
             IpAddr::V6(address) => address.to_ipv4().unwrap_or(Ipv4Addr::LOCALHOST),
         };
-        let process = u64::from(std::process::id() & 0xFFFF);
-        let mut pattern = [0; UniqueKey::LENGTH];
-        write_hex(&mut pattern[..8], address.to_bits().into());
-        write_hex(&mut pattern[8..12], process);
-        write_hex(&mut pattern[12..TIME], discriminator.into());
+        let mut pattern = String::with_capacity(PROPERTY_LENGTH);
+        let process = std::process::id() & 0xFFFF;
+        let digits = format!("{:08X}{process:04X}{discriminator:08X}{:012X}", address.to_bits(), 0);
+        properties::push(&mut pattern, properties::UNIQ_KEY, [digits.as_str()]);
+        let pattern = UniqueKey(pattern.into_bytes().try_into().expect("an id has 32 digits"));
         let origin_ms = u64::try_from(origin.as_millis()).unwrap_or(u64::MAX);
         Self { pattern, origin_ms, started: Instant::now(), counter: AtomicU16::new(0) }
     }
@@ -65,9 +72,14 @@ impl UniqueKeys {
     pub(crate) fn next(&self, now: Instant) -> UniqueKey {
         // Relaxed: the counter orders nothing, each value is only taken once.
         let count = self.counter.fetch_add(1, Ordering::Relaxed);
-        let mut digits = self.pattern;
-        write_hex(&mut digits[TIME..], u64::from(self.time(now)) << 16 | u64::from(count));
-        UniqueKey(digits)
+        let mut key = self.pattern;
+        let digits = &mut key.0[VARYING..DIGITS + UniqueKey::LENGTH];
+        let mut rest = u64::from(self.time(now)) << 16 | u64::from(count);
+        for digit in digits.iter_mut().rev() {
+            *digit = HEX[(rest & 0xF) as usize];
+            rest >>= 4;
+        }
+        key
     }
 
     /// Milliseconds since the start of the month (UTC): below 2^32, and what Java's tools expect.
@@ -77,14 +89,6 @@ impl UniqueKeys {
         let days = since_epoch / MILLIS_A_DAY;
         let since_month = since_epoch - (days - day_of_month(days)) * MILLIS_A_DAY;
         u32::try_from(since_month).unwrap_or(u32::MAX)
-    }
-}
-
-/// Fills `digits` with the last digits of `value`.
-fn write_hex(digits: &mut [u8], mut value: u64) {
-    for digit in digits.iter_mut().rev() {
-        *digit = HEX[(value & 0xF) as usize];
-        value >>= 4;
     }
 }
 
@@ -99,8 +103,13 @@ const fn day_of_month(days: u64) -> u64 {
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
-/// Where the digits of the time begin; those of the counter follow.
-const TIME: usize = 20;
+/// What the conversions of a key rely on.
+const ASCII: &str = "a key is ASCII";
+/// Where the digits begin in the property: behind its name and separator.
+const DIGITS: usize = properties::UNIQ_KEY.len() + 1;
+/// Where the digits of the time begin, which those of the counter follow.
+const VARYING: usize = DIGITS + 20;
+const PROPERTY_LENGTH: usize = properties::UNIQ_KEY.len() + UniqueKey::LENGTH + properties::OVERHEAD;
 const MILLIS_A_DAY: u64 = 86_400_000;
 /// Days from 1 March of year 0 to the Unix epoch.
 const DAYS_TO_EPOCH: u64 = 719_468;

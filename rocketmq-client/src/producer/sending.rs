@@ -52,7 +52,8 @@ pub(super) struct Sending<'p, D> {
 
 /// What is the same in all attempts.
 struct Prepared {
-    properties: String,
+    /// `None` where the unique key is the only one.
+    properties: Option<String>,
     born_timestamp: i64,
     /// The claim on memory for a body that is kept for a repetition.
     _kept: Option<Permit>,
@@ -205,6 +206,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
     ) -> Result<D::Done, Decision> {
         let started = self.now;
         let plan = AttemptPlan::new(self.deadline, started, self.prospect(route, pick), self.duplicates);
+        let properties = prepared.properties.as_deref().unwrap_or_else(|| self.message_id.as_property());
         let header = SendRequest {
             group: Cow::Borrowed(&self.shared.policy.group),
             topic: Cow::Borrowed(self.message.topic()),
@@ -214,7 +216,7 @@ impl<'p, D: Delivery> Sending<'p, D> {
             sys_flag: 0,
             born_timestamp: prepared.born_timestamp,
             flag: self.message.flag(),
-            properties: Cow::Borrowed(&prepared.properties),
+            properties: Cow::Borrowed(properties),
             reconsume_times: 0,
             batch: false,
             broker: Cow::Borrowed(pick.broker.name()),
