@@ -80,21 +80,24 @@ impl Tried {
     /// All attempts of a send share its turn: if each took one, a broker that is down could be the first one
     /// asked by every send.
     pub(crate) fn pick<'r>(&self, route: &'r PublishRoute, turn: u64) -> Option<Pick<'r>> {
-        let (start, queue) = route.at(turn);
+        let (start, queue_id) = route.at(turn);
         let (before, from) = route.brokers().split_at(start);
+        let is_fresh = |broker: &&PublishBroker| self.find(broker).is_none();
+        if let Some(broker) = from.first().filter(is_fresh) {
+            return Some(self.picked(broker, queue_id));
+        }
         let rotation = || from.iter().chain(before);
-        if let Some((place, broker)) = rotation().enumerate().find(|(_, broker)| self.find(broker).is_none())
-        {
-            return Some(self.picked(broker, if place == 0 { queue } else { broker.queue_at(turn) }));
+        if let Some(broker) = rotation().find(is_fresh) {
+            return Some(self.picked(broker, broker.queue_at(turn)));
         }
         let usable = rotation().filter(|broker| self.may_ask(broker));
         let first = usable.min_by_key(|broker| self.find(broker).and_then(|tried| tried.ready_at))?;
         Some(self.picked(first, first.queue_at(turn)))
     }
 
-    /// Whether a broker other than `current` could be asked.
+    /// Whether a broker of `route` other than `current`, which is one of them, could be asked.
     pub(crate) fn leaves_another(&self, route: &PublishRoute, current: &PublishBroker) -> bool {
-        route.brokers().iter().any(|broker| broker.name() != current.name() && self.may_ask(broker))
+        route.brokers().iter().any(|broker| !std::ptr::eq(broker, current) && self.may_ask(broker))
     }
 
     fn picked<'r>(&self, broker: &'r PublishBroker, queue_id: u32) -> Pick<'r> {
