@@ -288,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn a_list_holds_no_attempt_one_or_several() {
+        let mut attempts = Attempts::default();
+        for number in 1..=3 {
+            assert_eq!(attempts.next_number(), number);
+            attempts.push(attempt(number, Certainty::NotSent));
+            let numbers: Vec<_> = attempts.list().iter().map(Attempt::number).collect();
+            assert_eq!(numbers, (1..=number).collect::<Vec<_>>());
+        }
+        assert_eq!(attempts.take_list().as_slice().len(), 3);
+        assert!(attempts.list().is_empty());
+    }
+
+    #[test]
     fn an_attempt_says_whom_it_asked_and_how_it_ended() {
         let text = attempt(1, Certainty::Refused).to_string();
         assert_eq!(text, "a h:1 AwaitingResponse Refused RMQ-C08 (the broker answered 2: busy) 7 ms");

@@ -149,6 +149,10 @@ impl AttemptPlan {
 
     /// When an attempt that starts at `started` ends at the latest, within the `deadline` of the send.
     pub(crate) fn deadline(&self, deadline: RequestDeadline, started: Instant) -> RequestDeadline {
+        // Without a share kept back it has all that remains, which ends with the send.
+        if self.start_within == self.end_within {
+            return deadline;
+        }
         started.checked_add(self.end_within).map_or(deadline, |end| deadline.capped_at(end))
     }
 
