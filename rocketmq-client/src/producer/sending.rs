@@ -77,6 +77,8 @@ impl<'p, D: Delivery> Sending<'p, D> {
         }
     }
 
+    /// Inlined, so that it is made in its place and not copied there.
+    #[inline(always)]
     fn new(shared: &'p Shared, message: Message, options: SendOptions) -> Self {
         let now = Instant::now();
         let policy = &shared.policy;
@@ -258,6 +260,8 @@ impl<'p, D: Delivery> Sending<'p, D> {
         failure.expect("a send that runs out of brokers, attempts or time has made an attempt").clone()
     }
 
+    /// Inlined for the same reason as [`new`](Self::new).
+    #[inline(always)]
     fn receipt(&mut self, done: D::Done) -> D::Receipt {
         self.clock.stop(self.now);
         let attempts = self.attempts.take_list();
