@@ -1,6 +1,6 @@
 //! One attempt of a send, and the bounded list of them.
 
-use std::{fmt, time::Duration};
+use std::{fmt, mem, slice, time::Duration};
 
 use rocketmq_transport::{
     Certainty, Opaque, Peer, PendingRequestOwner, Stage, TransportError, TransportErrorKind,
@@ -22,7 +22,8 @@ pub struct Attempt {
     pub(crate) stage: Stage,
     pub(crate) elapsed: Duration,
     pub(crate) plan: AttemptPlan,
-    pub(crate) failure: Option<Failure>,
+    /// On the heap, so that an attempt without one is small.
+    pub(crate) failure: Option<Box<Failure>>,
 }
 
 /// How an attempt failed.
@@ -109,7 +110,7 @@ impl Attempt {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.broker(), self.peer, self.stage)?;
-        if let Some(Failure { kind, certainty }) = &self.failure {
+        if let Some(Failure { kind, certainty }) = self.failure.as_deref() {
             write!(f, " {certainty} {} ({}", kind.code_id(), Explained(kind))?;
             self.transport_error().map_or(Ok(()), |error| write!(f, "{}", Evidence(error)))?;
             f.write_str(")")?;
@@ -143,7 +144,7 @@ impl fmt::Display for Evidence<'_> {
 /// The attempts of one send, bounded, with the certainty of all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
-    list: Vec<Attempt>,
+    list: AttemptList,
     count: u32,
     certainty: Option<Certainty>,
 }
@@ -155,9 +156,6 @@ impl Attempts {
             self.certainty = Some(self.certainty.map_or(certainty, |so_far| worse(so_far, certainty)));
         }
         self.count = self.count.saturating_add(1);
-        if self.list.len() == MAX_LISTED {
-            self.list.remove(MAX_LISTED / 2);
-        }
         self.list.push(attempt);
     }
 
@@ -167,23 +165,55 @@ impl Attempts {
     }
 
     /// Those that are listed, in order, to be kept.
-    pub(crate) fn into_list(self) -> Vec<Attempt> {
-        self.list
+    pub(crate) fn take_list(&mut self) -> AttemptList {
+        mem::take(&mut self.list)
     }
 
     /// Those that are listed, in order.
     pub(crate) fn list(&self) -> &[Attempt] {
-        &self.list
+        self.list.as_slice()
     }
 
     /// The latest one.
     pub(crate) fn last(&self) -> Option<&Attempt> {
-        self.list.last()
+        self.list().last()
     }
 
     /// The certainty over all of them; `None` where none has failed.
     pub(crate) const fn certainty(&self) -> Option<Certainty> {
         self.certainty
+    }
+}
+
+/// A bounded list of attempts. Most sends make one, for which nothing is allocated.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum AttemptList {
+    #[default]
+    Empty,
+    One(Attempt),
+    Several(Vec<Attempt>),
+}
+
+impl AttemptList {
+    pub(crate) fn as_slice(&self) -> &[Attempt] {
+        match self {
+            Self::Empty => &[],
+            Self::One(attempt) => slice::from_ref(attempt),
+            Self::Several(attempts) => attempts,
+        }
+    }
+
+    fn push(&mut self, attempt: Attempt) {
+        match self {
+            Self::Empty => *self = Self::One(attempt),
+            Self::One(first) => *self = Self::Several(vec![first.clone(), attempt]),
+            Self::Several(attempts) => {
+                if attempts.len() == MAX_LISTED {
+                    attempts.remove(MAX_LISTED / 2);
+                }
+                attempts.push(attempt);
+            }
+        }
     }
 }
 
@@ -222,7 +252,7 @@ mod tests {
                 Prospect::Last,
                 Duplicates::Allow,
             ),
-            failure: Some(Failure { kind, certainty }),
+            failure: Some(Box::new(Failure { kind, certainty })),
         }
     }
 
@@ -255,6 +285,19 @@ mod tests {
         let numbers: Vec<_> = attempts.list().iter().map(Attempt::number).collect();
         assert_eq!(numbers, (1..=8).chain(93..=100).collect::<Vec<_>>());
         assert_eq!(attempts.certainty(), Some(Certainty::Unknown));
+    }
+
+    #[test]
+    fn a_list_holds_no_attempt_one_or_several() {
+        let mut attempts = Attempts::default();
+        for number in 1..=3 {
+            assert_eq!(attempts.next_number(), number);
+            attempts.push(attempt(number, Certainty::NotSent));
+            let numbers: Vec<_> = attempts.list().iter().map(Attempt::number).collect();
+            assert_eq!(numbers, (1..=number).collect::<Vec<_>>());
+        }
+        assert_eq!(attempts.take_list().as_slice().len(), 3);
+        assert!(attempts.list().is_empty());
     }
 
     #[test]

@@ -8,7 +8,10 @@ use rocketmq_transport::{Certainty, Stage, StageClock};
 
 pub(crate) use self::kind::Explained;
 pub use self::kind::SendErrorKind;
-use crate::attempt::{Attempt, Attempts};
+use crate::{
+    attempt::{Attempt, Attempts},
+    message::UniqueKey,
+};
 
 /// A message that was not stored as far as is known. One pointer wide and cheap to clone.
 ///
@@ -22,7 +25,7 @@ pub struct SendError(Arc<SendReport>);
 pub(crate) struct SendReport {
     pub(crate) kind: SendErrorKind,
     pub(crate) topic: Arc<str>,
-    pub(crate) message_id: String,
+    pub(crate) message_id: UniqueKey,
     pub(crate) bytes: usize,
     pub(crate) attempts: Attempts,
     pub(crate) clock: StageClock,
@@ -78,7 +81,7 @@ impl SendError {
     /// the message after all, it has it under this id.
     #[must_use]
     pub fn message_id(&self) -> &str {
-        &self.0.message_id
+        self.0.message_id.as_str()
     }
 
     /// Whether some attempts were forgotten since there were too many.

@@ -9,7 +9,10 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 pub use self::validate::MessageError;
-pub(crate) use self::{unique_key::UniqueKeys, validate::MessageLimits};
+pub(crate) use self::{
+    unique_key::{UniqueKey, UniqueKeys},
+    validate::MessageLimits,
+};
 
 /// A message: topic, body, and what describes it. Cheap to clone as far as the body goes.
 ///
@@ -154,20 +157,23 @@ impl Message {
         &self.topic
     }
 
-    /// All that goes into the property field of a send, `unique_key` included.
-    pub(crate) fn encode_properties(&self, unique_key: &str) -> String {
+    /// All that goes into the property field of a send; `None` where that is the property of `unique_key` alone.
+    pub(crate) fn encode_properties(&self, unique_key: &UniqueKey) -> Option<String> {
+        if self.tag.is_none() && self.keys.is_empty() && self.properties.is_empty() {
+            return None;
+        }
         let mut text = String::with_capacity(self.properties_bound());
-        properties::push(&mut text, properties::UNIQ_KEY, unique_key);
+        text.push_str(unique_key.as_property());
         if let Some(tag) = &self.tag {
-            properties::push(&mut text, properties::TAGS, tag);
+            properties::push(&mut text, properties::TAGS, [tag.as_str()]);
         }
         if !self.keys.is_empty() {
-            properties::push(&mut text, properties::KEYS, &self.keys.join(properties::KEY_SEPARATOR));
+            properties::push(&mut text, properties::KEYS, self.keys.iter().map(String::as_str));
         }
         for (name, value) in &self.properties {
-            properties::push(&mut text, name, value);
+            properties::push(&mut text, name, [value.as_str()]);
         }
-        text
+        Some(text)
     }
 
     /// The length of the property field in bytes, or a little more.
@@ -177,7 +183,7 @@ impl Message {
         let keys = self.keys.iter().map(|key| key.len() + properties::KEY_SEPARATOR.len()).sum();
         let keys = if self.keys.is_empty() { 0 } else { entry(properties::KEYS, keys) };
         let own: usize = self.properties.iter().map(|(name, value)| entry(name, value.len())).sum();
-        entry(properties::UNIQ_KEY, UniqueKeys::LENGTH) + tag + keys + own
+        entry(properties::UNIQ_KEY, UniqueKey::LENGTH) + tag + keys + own
     }
 }
 
@@ -194,6 +200,10 @@ impl fmt::Debug for Message {
 
 #[cfg(test)]
 mod tests {
+    use std::{net::Ipv4Addr, time::Duration};
+
+    use tokio::time::Instant;
+
     use super::*;
 
     #[test]
@@ -205,12 +215,25 @@ mod tests {
             .and_then(|message| message.with_property("ü", "ö"))
             .and_then(|message| message.with_property("x", "2"))
             .unwrap();
-        let key = "0".repeat(UniqueKeys::LENGTH);
-        let text = message.encode_properties(&key);
+        let keys = UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), 0, Duration::ZERO);
+        let key = keys.next(Instant::now());
+        let text = message.encode_properties(&key).unwrap();
         let pairs: Vec<_> = properties::decode(&text).collect();
-        let expected = [("UNIQ_KEY", &*key), ("TAGS", "fruit"), ("KEYS", "a b"), ("x", "2"), ("ü", "ö")];
+        let expected =
+            [("UNIQ_KEY", key.as_str()), ("TAGS", "fruit"), ("KEYS", "a b"), ("x", "2"), ("ü", "ö")];
         assert_eq!(pairs, expected);
         assert!(text.len() <= message.properties_bound());
+    }
+
+    #[test]
+    fn without_tag_keys_and_properties_the_property_of_the_unique_key_is_all() {
+        let keys = UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), 0, Duration::ZERO);
+        let key = keys.next(Instant::now());
+        let message = Message::new("t", "body").with_keys(Vec::<String>::new());
+        assert_eq!(message.encode_properties(&key), None);
+        let pairs: Vec<_> = properties::decode(key.as_property()).collect();
+        assert_eq!(pairs, [("UNIQ_KEY", key.as_str())]);
+        assert_eq!(key.as_property().len(), message.properties_bound());
     }
 
     #[test]

@@ -178,8 +178,8 @@ impl Producer {
     ///
     /// Dropping the future withdraws an attempt that is still queued. One whose first byte has left is
     /// finished, so the broker may store the message. No other attempt follows.
-    pub async fn send(&self, message: Message) -> Result<SendReceipt, SendError> {
-        self.send_with(message, SendOptions::default()).await
+    pub fn send(&self, message: Message) -> impl Future<Output = Result<SendReceipt, SendError>> + Send {
+        self.send_with(message, SendOptions::default())
     }
 
     /// Sends `message` as [`send`](Self::send) does, with `options`.
@@ -191,9 +191,12 @@ impl Producer {
     /// # Cancel safety
     ///
     /// As [`send`](Self::send).
-    pub async fn send_with(&self, message: Message, options: SendOptions) -> Result<SendReceipt, SendError> {
-        self.start_heartbeats();
-        Sending::<Acknowledged>::new(&self.0, message, options).run().await
+    pub fn send_with(
+        &self,
+        message: Message,
+        options: SendOptions,
+    ) -> impl Future<Output = Result<SendReceipt, SendError>> + Send {
+        Sending::<Acknowledged>::run(self, message, options)
     }
 
     /// Sends `message` without asking for an answer: success says that a socket has accepted its last byte,
@@ -206,10 +209,12 @@ impl Producer {
     /// # Cancel safety
     ///
     /// As [`send`](Self::send).
-    pub async fn send_oneway(&self, message: Message) -> Result<OnewayReceipt, SendError> {
-        self.start_heartbeats();
+    pub fn send_oneway(
+        &self,
+        message: Message,
+    ) -> impl Future<Output = Result<OnewayReceipt, SendError>> + Send {
         let options = SendOptions { duplicates: Some(Duplicates::Forbid), ..SendOptions::default() };
-        Sending::<Oneway>::new(&self.0, message, options).run().await
+        Sending::<Oneway>::run(self, message, options)
     }
 
     /// Asks the brokers whether they have a message, after a send that ended as

@@ -14,19 +14,25 @@ use std::{fmt, sync::Arc};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageQueue {
+    home: Arc<Home>,
+    id: u32,
+}
+
+/// A topic at a broker: one count of references for both names, since each send clones a queue twice.
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Home {
     topic: Arc<str>,
     broker: Arc<str>,
-    id: u32,
 }
 
 impl MessageQueue {
     /// Queue `id` of `topic` at the broker named `broker`. Whether it exists is known to the topic's route.
     pub fn new(topic: impl Into<Arc<str>>, broker: impl Into<Arc<str>>, id: u32) -> Self {
-        Self { topic: topic.into(), broker: broker.into(), id }
+        Self { home: Arc::new(Home { topic: topic.into(), broker: broker.into() }), id }
     }
 
     /// The queue `id` of the same topic at the same broker.
-    pub(crate) const fn with_id(mut self, id: u32) -> Self {
+    pub(crate) fn with_id(mut self, id: u32) -> Self {
         self.id = id;
         self
     }
@@ -34,13 +40,13 @@ impl MessageQueue {
     /// The topic.
     #[must_use]
     pub fn topic(&self) -> &str {
-        &self.topic
+        &self.home.topic
     }
 
     /// The broker's name, which stands for its master and its replicas.
     #[must_use]
     pub fn broker(&self) -> &str {
-        &self.broker
+        &self.home.broker
     }
 
     /// The number of the queue within the topic at this broker, from 0.
@@ -48,11 +54,16 @@ impl MessageQueue {
     pub const fn id(&self) -> u32 {
         self.id
     }
+
+    /// The broker's name, to be kept.
+    pub(crate) fn shared_broker(&self) -> &Arc<str> {
+        &self.home.broker
+    }
 }
 
 impl fmt::Display for MessageQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}:{}", self.topic, self.broker, self.id)
+        write!(f, "{}@{}:{}", self.topic(), self.broker(), self.id)
     }
 }
 

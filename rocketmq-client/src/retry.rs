@@ -129,11 +129,14 @@ impl AttemptPlan {
     ) -> Self {
         let remaining = deadline.remaining(now);
         let shared = if remaining == Duration::MAX { NEVER_SHARE } else { remaining };
-        let (half, two_thirds) = (shared / 2, shared * 2 / 3);
         match (prospect, duplicates) {
-            (Prospect::Another, Duplicates::Allow) => Self { start_within: half, end_within: two_thirds },
+            (Prospect::Another, Duplicates::Allow) => {
+                Self { start_within: shared / 2, end_within: shared * 2 / 3 }
+            }
             // Once a byte has left no other attempt may follow, so the wait may use all there is.
-            (Prospect::Another, Duplicates::Forbid) => Self { start_within: half, end_within: remaining },
+            (Prospect::Another, Duplicates::Forbid) => {
+                Self { start_within: shared / 2, end_within: remaining }
+            }
             (Prospect::Last, _) => Self { start_within: remaining, end_within: remaining },
         }
     }
@@ -146,6 +149,10 @@ impl AttemptPlan {
 
     /// When an attempt that starts at `started` ends at the latest, within the `deadline` of the send.
     pub(crate) fn deadline(&self, deadline: RequestDeadline, started: Instant) -> RequestDeadline {
+        // Without a share kept back it has all that remains, which ends with the send.
+        if self.start_within == self.end_within {
+            return deadline;
+        }
         started.checked_add(self.end_within).map_or(deadline, |end| deadline.capped_at(end))
     }
 

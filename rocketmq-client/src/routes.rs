@@ -5,7 +5,7 @@ mod lookup;
 mod publish;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -36,7 +36,8 @@ pub(crate) struct Routes(Arc<Shared>);
 struct Shared {
     servers: NameServers,
     tasks: Tasks,
-    topics: Mutex<HashMap<Arc<str>, Topic>>,
+    /// In order, since a few comparisons of short names cost less than hashing one.
+    topics: Mutex<BTreeMap<Arc<str>, Topic>>,
     changed: Notify,
 }
 
@@ -58,7 +59,15 @@ impl Routes {
         Self(Arc::new(Shared { servers, tasks, topics: Mutex::default(), changed: Notify::new() }))
     }
 
-    /// The queues of `topic` that can be written: cached, or from the one lookup in flight.
+    /// The queues of `topic` that can be written, where they are known and not due for a lookup at `now`.
+    pub(crate) fn cached(&self, topic: &str, now: Instant) -> Option<Arc<PublishRoute>> {
+        let topics = self.topics();
+        let known = topics.get(topic).filter(|known| known.due > now)?;
+        known.route.clone()
+    }
+
+    /// The queues of `topic` that can be written: cached, or from the one lookup in flight. Whoever asks has checked
+    /// its name, so that the cache holds legal ones only.
     ///
     /// It ends with that lookup, so the caller sees to its own deadline. Dropping the future ends no lookup.
     pub(crate) async fn publish(&self, topic: &Arc<str>) -> Outcome {
@@ -141,7 +150,7 @@ impl Routes {
         let error = |kind, failures| RouteError::new(kind, topic.clone(), failures);
         let failures = match self.0.servers.ask(topic, deadline).await {
             Ok(route) => {
-                let route = PublishRoute::of(&route, turn).map(Arc::new);
+                let route = PublishRoute::of(topic, &route, turn).map(Arc::new);
                 return route.ok_or_else(|| error(RouteErrorKind::NoUsableBroker, Vec::new()));
             }
             Err(failures) => failures,
@@ -150,7 +159,7 @@ impl Routes {
         if old.is_none()
             && failures.iter().any(says_no_route)
             && let Ok(default) = self.0.servers.ask(&DEFAULT_TOPIC.into(), deadline).await
-            && let Some(route) = PublishRoute::of_default(&default, DEFAULT_TOPIC_QUEUES, turn)
+            && let Some(route) = PublishRoute::of_default(topic, &default, turn)
         {
             return Ok(Arc::new(route));
         }
@@ -181,7 +190,7 @@ impl Routes {
         }
     }
 
-    fn topics(&self) -> MutexGuard<'_, HashMap<Arc<str>, Topic>> {
+    fn topics(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Topic>> {
         // Nothing that can panic runs under the lock while the map is half changed.
         self.0.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }

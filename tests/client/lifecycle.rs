@@ -197,5 +197,5 @@ async fn the_future_of_a_send_stays_small() {
     let network = Network::default();
     let producer = network.producer().build().unwrap();
     let size = size_of_val(&producer.send(message()));
-    assert!(size <= 3_072, "{size}");
+    assert!(size <= 2_048, "{size}");
 }

@@ -16,11 +16,17 @@ pub(crate) const TAGS: &str = "TAGS";
 /// The id the client gives a message.
 pub(crate) const UNIQ_KEY: &str = "UNIQ_KEY";
 
-/// Writes one entry. The last entry ends with the separator too, as brokers write it since 5.2.0.
-pub(crate) fn push(text: &mut String, name: &str, value: &str) {
+/// Writes one entry, of several values with [`KEY_SEPARATOR`] between them. The last entry ends with the separator
+/// too, as brokers write it since 5.2.0.
+pub(crate) fn push<'v>(text: &mut String, name: &str, values: impl IntoIterator<Item = &'v str>) {
     text.push_str(name);
     text.push(NAME_END);
-    text.push_str(value);
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            text.push_str(KEY_SEPARATOR);
+        }
+        text.push_str(value);
+    }
     text.push(VALUE_END);
 }
 
@@ -58,7 +64,7 @@ mod tests {
         ) {
             let mut text = String::new();
             for (name, value) in &pairs {
-                push(&mut text, name, value);
+                push(&mut text, name, [value.as_str()]);
             }
             let read: Vec<_> = decode(&text).collect();
             let pairs: Vec<_> = pairs.iter().map(|(name, value)| (&**name, &**value)).collect();

@@ -1,28 +1,56 @@
 //! The id a client gives each message (`MessageClientIDSetter`).
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr},
     sync::atomic::{AtomicU16, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
+
+use crate::message::properties;
+
+/// The id of a message, as the property that carries it: its digits are read off that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UniqueKey([u8; PROPERTY_LENGTH]);
+
+impl UniqueKey {
+    /// The length of an id.
+    pub(crate) const LENGTH: usize = 32;
+
+    /// The 32 hexadecimal digits.
+    pub(crate) fn as_str(&self) -> &str {
+        str::from_utf8(&self.0[DIGITS..DIGITS + Self::LENGTH]).expect(ASCII)
+    }
+
+    /// The whole entry among the properties of a message.
+    pub(crate) fn as_property(&self) -> &str {
+        str::from_utf8(&self.0).expect(ASCII)
+    }
+}
+
+impl fmt::Debug for UniqueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
 
 /// Makes ids that no other client makes: 32 hexadecimal digits of address, process, generator, time and
 /// counter, in the form that Java's tools can take apart.
 #[derive(Debug)]
 pub(crate) struct UniqueKeys {
-    /// Address (4 bytes), process id (2), and what tells generators of one process apart (4).
-    prefix: [u8; 10],
-    /// The time since the Unix epoch at `started`; from there on the clock is monotonic, so that a wall clock
-    /// that is set back makes no id twice.
-    origin: Duration,
+    /// With the digits of address (4 bytes), process id (2), and what tells generators of one process apart (4); those
+    /// of time and counter are zero.
+    pattern: UniqueKey,
+    /// The time since the Unix epoch at `started`, in milliseconds; from there on the clock is monotonic, so that a
+    /// wall clock that is set back makes no id twice.
+    origin_ms: u64,
     started: Instant,
     counter: AtomicU16,
 }
 
 impl UniqueKeys {
-    /// The length of an id.
-    pub(crate) const LENGTH: usize = 32;
-
     /// A generator at `address`, told apart from others by `discriminator`, where `origin` has passed since
     /// the Unix epoch.
     pub(crate) fn new(address: IpAddr, discriminator: u32, origin: Duration) -> Self {
@@ -31,32 +59,36 @@ impl UniqueKeys {
             // The short form has room for four bytes only; the discriminator does the rest.
             IpAddr::V6(address) => address.to_ipv4().unwrap_or(Ipv4Addr::LOCALHOST),
         };
-        let mut prefix = [0; 10];
-        prefix[..4].copy_from_slice(&address.octets());
-        prefix[4..6].copy_from_slice(&std::process::id().to_be_bytes()[2..]);
-        prefix[6..].copy_from_slice(&discriminator.to_be_bytes());
-        Self { prefix, origin, started: Instant::now(), counter: AtomicU16::new(0) }
+        let mut pattern = String::with_capacity(PROPERTY_LENGTH);
+        let process = std::process::id() & 0xFFFF;
+        let digits = format!("{:08X}{process:04X}{discriminator:08X}{:012X}", address.to_bits(), 0);
+        properties::push(&mut pattern, properties::UNIQ_KEY, [digits.as_str()]);
+        let pattern = UniqueKey(pattern.into_bytes().try_into().expect("an id has 32 digits"));
+        let origin_ms = u64::try_from(origin.as_millis()).unwrap_or(u64::MAX);
+        Self { pattern, origin_ms, started: Instant::now(), counter: AtomicU16::new(0) }
     }
 
-    /// The next id.
-    pub(crate) fn next(&self) -> String {
+    /// The next id, made at `now`.
+    pub(crate) fn next(&self, now: Instant) -> UniqueKey {
         // Relaxed: the counter orders nothing, each value is only taken once.
         let count = self.counter.fetch_add(1, Ordering::Relaxed);
-        let mut key = String::with_capacity(Self::LENGTH);
-        let bytes = self.prefix.into_iter().chain(self.time().to_be_bytes()).chain(count.to_be_bytes());
-        for byte in bytes {
-            key.push(HEX[usize::from(byte >> 4)].into());
-            key.push(HEX[usize::from(byte & 0xF)].into());
+        let mut key = self.pattern;
+        let digits = &mut key.0[VARYING..DIGITS + UniqueKey::LENGTH];
+        let mut rest = u64::from(self.time(now)) << 16 | u64::from(count);
+        for digit in digits.iter_mut().rev() {
+            *digit = HEX[(rest & 0xF) as usize];
+            rest >>= 4;
         }
         key
     }
 
     /// Milliseconds since the start of the month (UTC): below 2^32, and what Java's tools expect.
-    fn time(&self) -> u32 {
-        let now = self.origin + self.started.elapsed();
-        let days = now.as_secs() / SECONDS_A_DAY;
-        let since_month = now - Duration::from_secs((days - day_of_month(days)) * SECONDS_A_DAY);
-        u32::try_from(since_month.as_millis()).unwrap_or(u32::MAX)
+    fn time(&self, now: Instant) -> u32 {
+        let passed = now.saturating_duration_since(self.started).as_millis();
+        let since_epoch = self.origin_ms.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX));
+        let days = since_epoch / MILLIS_A_DAY;
+        let since_month = since_epoch - (days - day_of_month(days)) * MILLIS_A_DAY;
+        u32::try_from(since_month).unwrap_or(u32::MAX)
     }
 }
 
@@ -71,7 +103,14 @@ const fn day_of_month(days: u64) -> u64 {
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
-const SECONDS_A_DAY: u64 = 86_400;
+/// What the conversions of a key rely on.
+const ASCII: &str = "a key is ASCII";
+/// Where the digits begin in the property: behind its name and separator.
+const DIGITS: usize = properties::UNIQ_KEY.len() + 1;
+/// Where the digits of the time begin, which those of the counter follow.
+const VARYING: usize = DIGITS + 20;
+const PROPERTY_LENGTH: usize = properties::UNIQ_KEY.len() + UniqueKey::LENGTH + properties::OVERHEAD;
+const MILLIS_A_DAY: u64 = 86_400_000;
 /// Days from 1 March of year 0 to the Unix epoch.
 const DAYS_TO_EPOCH: u64 = 719_468;
 /// Days in 400 years.
@@ -100,24 +139,27 @@ mod tests {
     #[test]
     fn ids_are_32_digits_of_address_process_generator_time_and_counter() {
         // 2 January 1970, 00:00:05.
-        let origin = Duration::from_secs(SECONDS_A_DAY + 5);
+        let origin = Duration::from_millis(MILLIS_A_DAY + 5_000);
         let keys = UniqueKeys::new(Ipv4Addr::new(10, 0, 0, 1).into(), 0xABCD_1234, origin);
-        let key = keys.next();
-        assert_eq!(key.len(), UniqueKeys::LENGTH);
+        let key = keys.next(Instant::now());
+        let key = key.as_str();
+        assert_eq!(key.len(), UniqueKey::LENGTH);
         assert_eq!((&key[..8], &key[12..20], &key[28..]), ("0A000001", "ABCD1234", "0000"));
         assert_eq!(u16::from_str_radix(&key[8..12], 16).ok(), Some(std::process::id() as u16));
         let time = u32::from_str_radix(&key[20..28], 16).unwrap();
         assert!(time >= 86_405_000);
-        assert_eq!(&keys.next()[28..], "0001");
+        assert_eq!(&keys.next(Instant::now()).as_str()[28..], "0001");
     }
 
     #[test]
     fn ids_of_two_generators_and_of_many_threads_differ() {
         let make = |discriminator| UniqueKeys::new(Ipv4Addr::LOCALHOST.into(), discriminator, Duration::ZERO);
-        let (first, second) = (make(1), make(2));
+        let (first, second, now) = (make(1), make(2), Instant::now());
         let ids = std::thread::scope(|scope| {
             let threads: Vec<_> = [&first, &first, &second]
-                .map(|keys| scope.spawn(|| (0..1_000).map(|_| keys.next()).collect::<Vec<_>>()))
+                .map(|keys| {
+                    scope.spawn(|| (0..1_000).map(|_| keys.next(now).as_str().to_owned()).collect::<Vec<_>>())
+                })
                 .into();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<HashSet<_>>()
         });

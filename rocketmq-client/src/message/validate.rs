@@ -95,6 +95,11 @@ impl MessageLimits {
     /// Checks `message` as a whole.
     pub(crate) fn check(&self, message: &Message) -> Result<(), MessageError> {
         topic(&message.topic)?;
+        self.check_content(message)
+    }
+
+    /// Checks all of `message` but its topic.
+    pub(crate) fn check_content(&self, message: &Message) -> Result<(), MessageError> {
         match message.body.len() {
             0 => return Err(MessageError::BodyEmpty),
             length if length > self.max_body => {

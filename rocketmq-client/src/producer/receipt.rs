@@ -5,15 +5,20 @@ use std::time::Duration;
 use rocketmq_transport::{CloseReport, StageClock};
 
 use super::place::MessagePlace;
-use crate::{attempt::Attempt, protocol::send::SendStatus, queue::MessageQueue};
+use crate::{
+    attempt::{Attempt, AttemptList},
+    message::UniqueKey,
+    protocol::send::SendStatus,
+    queue::MessageQueue,
+};
 
 /// A message that a broker has stored.
 #[derive(Clone, Debug)]
 pub struct SendReceipt {
     pub(crate) status: SendStatus,
-    pub(crate) message_id: String,
+    pub(crate) message_id: UniqueKey,
     pub(crate) place: MessagePlace,
-    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) attempts: AttemptList,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
 }
@@ -28,7 +33,7 @@ impl SendReceipt {
     /// The id that the client gave the message, the same in all attempts: 32 hexadecimal digits.
     #[must_use]
     pub fn message_id(&self) -> &str {
-        &self.message_id
+        self.message_id.as_str()
     }
 
     /// Where it is stored.
@@ -65,7 +70,7 @@ impl SendReceipt {
     /// first eight and the last eight.
     #[must_use]
     pub fn attempts(&self) -> &[Attempt] {
-        &self.attempts
+        self.attempts.as_slice()
     }
 
     /// Where the time went, over all attempts and the pauses between them.
@@ -90,9 +95,9 @@ impl SendReceipt {
 /// A one-way message whose last byte was accepted by a socket, which says no more than that.
 #[derive(Clone, Debug)]
 pub struct OnewayReceipt {
-    pub(crate) message_id: String,
+    pub(crate) message_id: UniqueKey,
     pub(crate) queue: MessageQueue,
-    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) attempts: AttemptList,
     pub(crate) clock: StageClock,
     pub(crate) budget: Duration,
 }
@@ -101,7 +106,7 @@ impl OnewayReceipt {
     /// The id that the client gave the message: 32 hexadecimal digits.
     #[must_use]
     pub fn message_id(&self) -> &str {
-        &self.message_id
+        self.message_id.as_str()
     }
 
     /// The queue it was meant for.
@@ -113,7 +118,7 @@ impl OnewayReceipt {
     /// The attempts in order, failed ones included; the last one was written.
     #[must_use]
     pub fn attempts(&self) -> &[Attempt] {
-        &self.attempts
+        self.attempts.as_slice()
     }
 
     /// Where the time went.

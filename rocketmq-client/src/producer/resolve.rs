@@ -190,7 +190,9 @@ impl Resolving<'_> {
         let route = within(self.deadline, self.shared.routes.publish(&self.message.topic)).await;
         let route = route.ok_or(ResolveErrorKind::DeadlineExpired)?.map_err(ResolveErrorKind::Route)?;
         let masters = route.brokers().iter();
-        Ok(masters.map(|broker| Broker { name: broker.name.clone(), peer: broker.master.clone() }).collect())
+        Ok(masters
+            .map(|broker| Broker { name: broker.name().clone(), peer: broker.master.clone() })
+            .collect())
     }
 }
 

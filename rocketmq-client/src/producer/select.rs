@@ -27,9 +27,16 @@ struct TriedBroker {
 #[derive(Debug)]
 pub(crate) struct Pick<'r> {
     pub(crate) broker: &'r PublishBroker,
-    pub(crate) queue: u32,
+    pub(crate) queue_id: u32,
     /// When the broker may be asked, where it has been asked before.
     pub(crate) ready_at: Option<Instant>,
+}
+
+impl Pick<'_> {
+    /// The queue.
+    pub(crate) fn queue(&self) -> MessageQueue {
+        self.broker.queue(self.queue_id)
+    }
 }
 
 impl Tried {
@@ -73,25 +80,28 @@ impl Tried {
     /// All attempts of a send share its turn: if each took one, a broker that is down could be the first one
     /// asked by every send.
     pub(crate) fn pick<'r>(&self, route: &'r PublishRoute, turn: u64) -> Option<Pick<'r>> {
-        let (start, queue) = route.at(turn);
+        let (start, queue_id) = route.at(turn);
         let (before, from) = route.brokers().split_at(start);
+        let is_fresh = |broker: &&PublishBroker| self.find(broker).is_none();
+        if let Some(broker) = from.first().filter(is_fresh) {
+            return Some(self.picked(broker, queue_id));
+        }
         let rotation = || from.iter().chain(before);
-        if let Some((place, broker)) = rotation().enumerate().find(|(_, broker)| self.find(broker).is_none())
-        {
-            return Some(self.picked(broker, if place == 0 { queue } else { broker.queue_at(turn) }));
+        if let Some(broker) = rotation().find(is_fresh) {
+            return Some(self.picked(broker, broker.queue_at(turn)));
         }
         let usable = rotation().filter(|broker| self.may_ask(broker));
         let first = usable.min_by_key(|broker| self.find(broker).and_then(|tried| tried.ready_at))?;
         Some(self.picked(first, first.queue_at(turn)))
     }
 
-    /// Whether a broker other than `current` could be asked.
+    /// Whether a broker of `route` other than `current`, which is one of them, could be asked.
     pub(crate) fn leaves_another(&self, route: &PublishRoute, current: &PublishBroker) -> bool {
-        route.brokers().iter().any(|broker| broker.name != current.name && self.may_ask(broker))
+        route.brokers().iter().any(|broker| !std::ptr::eq(broker, current) && self.may_ask(broker))
     }
 
-    fn picked<'r>(&self, broker: &'r PublishBroker, queue: u32) -> Pick<'r> {
-        Pick { broker, queue, ready_at: self.find(broker).and_then(|tried| tried.ready_at) }
+    fn picked<'r>(&self, broker: &'r PublishBroker, queue_id: u32) -> Pick<'r> {
+        Pick { broker, queue_id, ready_at: self.find(broker).and_then(|tried| tried.ready_at) }
     }
 
     fn may_ask(&self, broker: &PublishBroker) -> bool {
@@ -99,7 +109,7 @@ impl Tried {
     }
 
     fn find(&self, broker: &PublishBroker) -> Option<&TriedBroker> {
-        self.0.iter().find(|tried| tried.name == broker.name)
+        self.0.iter().find(|tried| tried.name == *broker.name())
     }
 }
 
@@ -122,7 +132,7 @@ mod tests {
                 {"brokerName":"a","perm":6,"writeQueueNums":3},
                 {"brokerName":"b","perm":6,"writeQueueNums":2},
                 {"brokerName":"c","perm":6,"writeQueueNums":1}]}"#;
-        PublishRoute::of(&TopicRoute::parse(text).unwrap(), 0).unwrap()
+        PublishRoute::of(&"t".into(), &TopicRoute::parse(text).unwrap(), 0).unwrap()
     }
 
     fn backoff() -> Backoff {
@@ -130,7 +140,7 @@ mod tests {
     }
 
     fn name(pick: Option<Pick<'_>>) -> String {
-        pick.map_or("none".into(), |pick| format!("{}{}", pick.broker.name, pick.queue))
+        pick.map_or("none".into(), |pick| format!("{}{}", pick.broker.name(), pick.queue_id))
     }
 
     #[test]
@@ -144,7 +154,7 @@ mod tests {
     fn another_broker_comes_first_and_then_the_one_that_is_ready_first() {
         let (route, mut tried, now) = (route(), Tried::default(), Instant::now());
         let pick =
-            |tried: &Tried| tried.pick(&route, 1).map(|pick| (pick.broker.name.to_string(), pick.ready_at));
+            |tried: &Tried| tried.pick(&route, 1).map(|pick| (pick.broker.name().to_string(), pick.ready_at));
         let ready = |name: &str, pause| Some((name.to_owned(), Some(now + Duration::from_millis(pause))));
         assert_eq!(name(tried.pick(&route, 1)), "a1");
         tried.note(&"a".into(), Again::AfterDial, now, &backoff());

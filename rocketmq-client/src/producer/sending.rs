@@ -18,9 +18,9 @@ use self::delivery::{Delivery, Ended, Sent, decision};
 use crate::{
     attempt::{Attempt, Attempts},
     error::{SendError, SendErrorKind, SendReport},
-    message::Message,
+    message::{Message, UniqueKey},
     producer::{
-        SendOptions, Shared,
+        Producer, SendOptions, Shared,
         select::{Pick, Tried},
         within,
     },
@@ -34,7 +34,7 @@ use crate::{
 pub(super) struct Sending<'p, D> {
     shared: &'p Shared,
     message: Message,
-    message_id: String,
+    message_id: UniqueKey,
     queue: Option<MessageQueue>,
     deadline: RequestDeadline,
     duplicates: Duplicates,
@@ -45,25 +45,47 @@ pub(super) struct Sending<'p, D> {
     attempts: Attempts,
     tried: Tried,
     clock: StageClock,
+    /// When the clock was read last: at the start, and after each wait. What takes no wait takes no reading.
+    now: Instant,
     delivery: PhantomData<D>,
 }
 
 /// What is the same in all attempts.
 struct Prepared {
-    properties: String,
+    /// `None` where the unique key is the only one.
+    properties: Option<String>,
     born_timestamp: i64,
     /// The claim on memory for a body that is kept for a repetition.
     _kept: Option<Permit>,
 }
 
 impl<'p, D: Delivery> Sending<'p, D> {
-    pub(super) fn new(shared: &'p Shared, message: Message, options: SendOptions) -> Self {
+    /// Carries a send out.
+    pub(super) async fn run(
+        producer: &'p Producer,
+        message: Message,
+        options: SendOptions,
+    ) -> Result<D::Receipt, SendError> {
+        producer.start_heartbeats();
+        let mut sending = Self::new(&producer.0, message, options);
+        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
+        // this one.
+        let _in_progress = sending.shared.sends.token();
+        match sending.deliver().await {
+            Ok(done) => Ok(sending.receipt(done)),
+            Err(kind) => Err(sending.failed(kind)),
+        }
+    }
+
+    /// Inlined, so that it is made in its place and not copied there.
+    #[inline(always)]
+    fn new(shared: &'p Shared, message: Message, options: SendOptions) -> Self {
         let now = Instant::now();
         let policy = &shared.policy;
         Self {
             shared,
             message,
-            message_id: shared.keys.next(),
+            message_id: shared.keys.next(now),
             queue: options.queue,
             deadline: options.deadline.unwrap_or_else(|| RequestDeadline::from(now, policy.timeout)),
             duplicates: options.duplicates.unwrap_or(policy.duplicates),
@@ -72,28 +94,21 @@ impl<'p, D: Delivery> Sending<'p, D> {
             attempts: Attempts::default(),
             tried: Tried::default(),
             clock: StageClock::start(Stage::Route, now),
+            now,
             delivery: PhantomData,
         }
     }
 
-    pub(super) async fn run(mut self) -> Result<D::Receipt, SendError> {
-        // Counted before it is asked whether sends are still taken: a shutdown that begins later waits for
-        // this one.
-        let _in_progress = self.shared.sends.token();
-        match self.deliver().await {
-            Ok(receipt) => Ok(receipt),
-            Err(kind) => {
-                let log = &self.shared.log;
-                let error = self.failed(kind);
-                log.send(&error);
-                Err(error)
-            }
+    async fn deliver(&mut self) -> Result<D::Done, SendErrorKind> {
+        let cached = self.shared.routes.cached(self.message.topic(), self.now);
+        let prepared = self.prepare(cached.as_deref())?;
+        let route = match cached {
+            Some(route) => route,
+            None => self.look_up_route().await?,
+        };
+        if let Some(queue) = self.queue.as_ref().filter(|queue| route.find(queue).is_none()) {
+            return Err(SendErrorKind::NoSuchQueue(queue.clone()));
         }
-    }
-
-    async fn deliver(&mut self) -> Result<D::Receipt, SendErrorKind> {
-        let prepared = self.prepare()?;
-        let route = self.route().await?;
         let turn = route.take_turn();
         loop {
             let pick = match &self.queue {
@@ -101,19 +116,18 @@ impl<'p, D: Delivery> Sending<'p, D> {
                 None => self.tried.pick(&route, turn),
             };
             let Some(pick) = pick else { return Err(self.last_failure()) };
-            self.pause(&pick).await?;
+            if let Some(ready_at) = pick.ready_at {
+                self.pause_until(ready_at).await?;
+            }
             let decision = match self.attempt(&route, &pick, &prepared).await {
-                Ok(done) => {
-                    let queue = self.queue_of(&pick);
-                    return Ok(D::receipt(done, self.sent(queue)));
-                }
+                Ok(done) => return Ok(done),
                 Err(decision) => decision,
             };
             self.shared.routes.suspect(self.message.topic());
             let Decision::Next(again) = decision else { return Err(self.last_failure()) };
             self.made += u32::from(self.counts(again));
-            self.tried.note(&pick.broker.name, again, Instant::now(), &self.shared.policy.backoff);
-            if self.made >= self.limit || !retry::is_worth_starting(self.deadline.remaining(Instant::now())) {
+            self.tried.note(pick.broker.name(), again, self.now, &self.shared.policy.backoff);
+            if self.made >= self.limit || !retry::is_worth_starting(self.deadline.remaining(self.now)) {
                 return Err(self.last_failure());
             }
         }
@@ -129,16 +143,21 @@ impl<'p, D: Delivery> Sending<'p, D> {
         }
     }
 
-    /// Everything that can be refused without asking anybody.
-    fn prepare(&self) -> Result<Prepared, SendErrorKind> {
+    /// Everything that can be refused without asking anybody. A topic that has a route was checked before its lookup.
+    fn prepare(&self, route: Option<&PublishRoute>) -> Result<Prepared, SendErrorKind> {
         if self.shared.sends.is_closed() {
             return Err(SendErrorKind::Closed);
         }
-        self.shared.policy.limits.check(&self.message).map_err(SendErrorKind::InvalidMessage)?;
+        let limits = &self.shared.policy.limits;
+        let checked = match route {
+            Some(_) => limits.check_content(&self.message),
+            None => limits.check(&self.message),
+        };
+        checked.map_err(SendErrorKind::InvalidMessage)?;
         if let Some(queue) = self.queue.as_ref().filter(|queue| queue.topic() != self.message.topic()) {
             return Err(SendErrorKind::NoSuchQueue(queue.clone()));
         }
-        if self.deadline.is_expired(Instant::now()) {
+        if self.deadline.is_expired(self.now) {
             return Err(SendErrorKind::DeadlineExpired);
         }
         let bytes = self.message.body().len() as u64;
@@ -151,34 +170,33 @@ impl<'p, D: Delivery> Sending<'p, D> {
         })
     }
 
-    async fn route(&self) -> Result<Arc<PublishRoute>, SendErrorKind> {
+    async fn look_up_route(&mut self) -> Result<Arc<PublishRoute>, SendErrorKind> {
         let route = self.shared.routes.publish(self.message.shared_topic());
         let route = tokio::select! {
             biased;
             route = within(self.deadline, route) => route.ok_or(SendErrorKind::DeadlineExpired)?,
             () = self.shared.abandon.cancelled() => return Err(SendErrorKind::Closed),
         };
-        let route = route.map_err(SendErrorKind::Route)?;
-        match self.queue.as_ref().filter(|queue| route.find(queue).is_none()) {
-            Some(queue) => Err(SendErrorKind::NoSuchQueue(queue.clone())),
-            None => Ok(route),
-        }
+        self.now = Instant::now();
+        route.map_err(SendErrorKind::Route)
     }
 
-    /// Waits until the picked broker may be asked; not at all where that leaves no time to ask it.
-    async fn pause(&mut self, pick: &Pick<'_>) -> Result<(), SendErrorKind> {
-        let now = Instant::now();
-        let Some(ready_at) = pick.ready_at.filter(|ready_at| *ready_at > now) else { return Ok(()) };
+    /// Waits until a broker may be asked; not at all where that leaves no time to ask it.
+    async fn pause_until(&mut self, ready_at: Instant) -> Result<(), SendErrorKind> {
+        if ready_at <= self.now {
+            return Ok(());
+        }
         if !retry::is_worth_starting(self.deadline.remaining(ready_at)) {
             return Err(self.last_failure());
         }
-        self.clock.pause(now);
+        self.clock.pause(self.now);
         tokio::select! {
             biased;
             () = self.shared.abandon.cancelled() => return Err(SendErrorKind::Closed),
             () = sleep_until(ready_at) => {}
         }
-        self.clock.enter(Stage::Route, Instant::now());
+        self.now = Instant::now();
+        self.clock.enter(Stage::Route, self.now);
         Ok(())
     }
 
@@ -188,42 +206,43 @@ impl<'p, D: Delivery> Sending<'p, D> {
         pick: &Pick<'_>,
         prepared: &Prepared,
     ) -> Result<D::Done, Decision> {
-        let started = Instant::now();
+        let started = self.now;
         let plan = AttemptPlan::new(self.deadline, started, self.prospect(route, pick), self.duplicates);
+        let properties = prepared.properties.as_deref().unwrap_or_else(|| self.message_id.as_property());
         let header = SendRequest {
             group: Cow::Borrowed(&self.shared.policy.group),
             topic: Cow::Borrowed(self.message.topic()),
             default_topic: Cow::Borrowed(DEFAULT_TOPIC),
             default_topic_queue_nums: DEFAULT_TOPIC_QUEUES.cast_signed(),
-            queue_id: pick.queue.cast_signed(),
+            queue_id: pick.queue_id.cast_signed(),
             sys_flag: 0,
             born_timestamp: prepared.born_timestamp,
             flag: self.message.flag(),
-            properties: Cow::Borrowed(&prepared.properties),
+            properties: Cow::Borrowed(properties),
             reconsume_times: 0,
             batch: false,
-            broker: Cow::Borrowed(&pick.broker.name),
+            broker: Cow::Borrowed(pick.broker.name()),
         };
         let request =
             Request { code: code::SEND_MESSAGE_V2, header: &header, body: self.message.body().clone() };
         let mut options = CallOptions::from(plan.deadline(self.deadline, started));
         options.start_by = plan.start_by(started);
         options.clock = Some(self.clock);
-        let peer = &pick.broker.master;
-        let Ended { outcome, clock, carrier, stage } =
-            D::deliver(&self.shared.transport, peer, request, options).await;
+        let called = D::call(&self.shared.transport, &pick.broker.master, request, options).await;
+        self.now = Instant::now();
+        let Ended { outcome, clock, carrier, stage } = called.map_or_else(Ended::failed, D::ended);
         self.clock = clock;
         let (done, failure) = match outcome {
             Ok(done) => (Ok(done), None),
-            Err(failure) => (Err(decision(&failure, self.duplicates)), Some(failure)),
+            Err(failure) => (Err(decision(&failure, self.duplicates)), Some(Box::new(failure))),
         };
         self.attempts.push(Attempt {
             number: self.attempts.next_number(),
-            queue: self.queue_of(pick),
-            peer: peer.clone(),
+            queue: pick.queue(),
+            peer: pick.broker.master.clone(),
             carrier,
             stage,
-            elapsed: started.elapsed(),
+            elapsed: self.now - started,
             plan,
             failure,
         });
@@ -235,37 +254,47 @@ impl<'p, D: Delivery> Sending<'p, D> {
         if more && self.tried.leaves_another(route, pick.broker) { Prospect::Another } else { Prospect::Last }
     }
 
-    fn queue_of(&self, pick: &Pick<'_>) -> MessageQueue {
-        MessageQueue::new(self.message.shared_topic().clone(), pick.broker.name.clone(), pick.queue)
-    }
-
     /// What ended the last attempt, which is what ends the send.
     fn last_failure(&self) -> SendErrorKind {
         let failure = self.attempts.last().and_then(Attempt::error);
         failure.expect("a send that runs out of brokers, attempts or time has made an attempt").clone()
     }
 
-    fn sent(&mut self, queue: MessageQueue) -> Sent {
-        self.clock.stop(Instant::now());
-        let attempts = std::mem::take(&mut self.attempts).into_list();
-        let message_id = std::mem::take(&mut self.message_id);
-        Sent { message_id, queue, attempts, clock: self.clock, budget: self.deadline.budget() }
+    /// Inlined for the same reason as [`new`](Self::new).
+    #[inline(always)]
+    fn receipt(&mut self, done: D::Done) -> D::Receipt {
+        self.clock.stop(self.now);
+        let attempts = self.attempts.take_list();
+        let last = attempts.as_slice().last().expect("a send that succeeds has made an attempt");
+        D::receipt(
+            done,
+            Sent {
+                message_id: self.message_id,
+                queue: last.queue.clone(),
+                attempts,
+                clock: self.clock,
+                budget: self.deadline.budget(),
+            },
+        )
     }
 
-    fn failed(mut self, kind: SendErrorKind) -> SendError {
+    #[cold]
+    fn failed(&mut self, kind: SendErrorKind) -> SendError {
         let now = Instant::now();
         if let SendErrorKind::QueueSaturated(_) = kind {
             self.clock.enter(Stage::Admission, now);
         }
         self.clock.stop(now);
-        SendError::new(SendReport {
+        let error = SendError::new(SendReport {
             kind,
             topic: self.message.shared_topic().clone(),
             message_id: self.message_id,
             bytes: self.message.body().len(),
-            attempts: self.attempts,
+            attempts: std::mem::take(&mut self.attempts),
             clock: self.clock,
             budget: self.deadline.budget(),
-        })
+        });
+        self.shared.log.send(&error);
+        error
     }
 }

@@ -103,6 +103,11 @@ fn an_attempt_shares_what_remains_only_where_another_may_follow() {
     ] {
         let plan = AttemptPlan::new(deadline, now, prospect, duplicates);
         assert_eq!(plan, AttemptPlan { start_within, end_within }, "{prospect:?} {duplicates:?}");
+        assert_eq!(
+            plan.deadline(deadline, now).at(),
+            now.checked_add(end_within),
+            "{prospect:?} {duplicates:?}"
+        );
     }
 }
 

@@ -13,6 +13,7 @@ use rocketmq_transport::Peer;
 use crate::{
     protocol::route::{BrokerData, TopicRoute},
     queue::MessageQueue,
+    routes::DEFAULT_TOPIC_QUEUES,
 };
 
 /// The queues of a topic that can be written, by broker. Never empty.
@@ -27,13 +28,24 @@ pub(crate) struct PublishRoute {
 /// One broker of a topic: its master, and how many queues of the topic it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublishBroker {
-    pub(crate) name: Arc<str>,
+    /// Its first queue, whose names all of them share.
+    first: MessageQueue,
     pub(crate) master: Peer,
     /// Queues 0 to `queues` - 1; never 0.
     pub(crate) queues: u32,
 }
 
 impl PublishBroker {
+    /// Its name.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        self.first.shared_broker()
+    }
+
+    /// Its queue `id`.
+    pub(crate) fn queue(&self, id: u32) -> MessageQueue {
+        self.first.clone().with_id(id)
+    }
+
     /// The queue whose turn it is among those of this broker alone.
     pub(crate) fn queue_at(&self, turn: u64) -> u32 {
         u32::try_from(turn % u64::from(self.queues)).unwrap_or(0)
@@ -41,8 +53,8 @@ impl PublishBroker {
 }
 
 impl PublishRoute {
-    /// The writable queues of `route`; `None` where there are none. `first` is the first turn.
-    pub(crate) fn of(route: &TopicRoute, first: u64) -> Option<Self> {
+    /// The writable queues of `topic` by its `route`; `None` where there are none. `first` is the first turn.
+    pub(crate) fn of(topic: &Arc<str>, route: &TopicRoute, first: u64) -> Option<Self> {
         let counts: Vec<(&str, i32)> = match route.order_topic_conf.as_deref() {
             Some(order) if !order.trim().is_empty() => ordered(order).collect(),
             _ => {
@@ -51,18 +63,18 @@ impl PublishRoute {
                 queues.map(|queues| (&*queues.broker_name, queues.write_queue_nums)).collect()
             }
         };
-        Self::from_counts(&route.broker_datas, &counts, first)
+        Self::from_counts(topic, &route.broker_datas, &counts, first)
     }
 
-    /// The queues a topic will have that the first send to it creates as `default` has it, with at most `max`
-    /// queues a broker.
-    pub(crate) fn of_default(default: &TopicRoute, max: u32, first: u64) -> Option<Self> {
+    /// The queues `topic` will have once the first send to it creates it as `default` has it, with at most
+    /// [`DEFAULT_TOPIC_QUEUES`] queues a broker.
+    pub(crate) fn of_default(topic: &Arc<str>, default: &TopicRoute, first: u64) -> Option<Self> {
         let writable = |perm: i32| perm & TopicRoute::PERM_WRITE != 0;
-        let max = i32::try_from(max).unwrap_or(i32::MAX);
+        let max = DEFAULT_TOPIC_QUEUES.cast_signed();
         let queues = default.queue_datas.iter().filter(|queues| writable(queues.perm));
         let counts: Vec<_> =
             queues.map(|queues| (&*queues.broker_name, queues.read_queue_nums.min(max))).collect();
-        Self::from_counts(&default.broker_datas, &counts, first)
+        Self::from_counts(topic, &default.broker_datas, &counts, first)
     }
 
     /// The brokers, by name.
@@ -72,7 +84,7 @@ impl PublishRoute {
 
     /// The broker of `queue`, where it has that queue.
     pub(crate) fn find(&self, queue: &MessageQueue) -> Option<&PublishBroker> {
-        self.brokers.iter().find(|broker| *broker.name == *queue.broker() && queue.id() < broker.queues)
+        self.brokers.iter().find(|broker| **broker.name() == *queue.broker() && queue.id() < broker.queues)
     }
 
     /// The place of the broker whose turn it is, and the queue there: all queues of the first broker, then of
@@ -102,17 +114,22 @@ impl PublishRoute {
         self.cursor.load(Ordering::Relaxed)
     }
 
-    fn from_counts(brokers: &[BrokerData], counts: &[(&str, i32)], first: u64) -> Option<Self> {
+    fn from_counts(
+        topic: &Arc<str>,
+        brokers: &[BrokerData],
+        counts: &[(&str, i32)],
+        first: u64,
+    ) -> Option<Self> {
         let masters: HashMap<_, _> =
             brokers.iter().filter_map(|broker| Some((&*broker.broker_name, broker.master()?))).collect();
         let usable = counts.iter().filter_map(|(name, queues)| {
             let queues = u32::try_from(*queues).ok().filter(|queues| *queues > 0)?;
             let master = masters.get(name)?.parse().ok()?;
-            Some(PublishBroker { name: Arc::from(*name), master, queues })
+            Some(PublishBroker { first: MessageQueue::new(topic.clone(), *name, 0), master, queues })
         });
         let mut brokers: Vec<_> = usable.collect();
-        brokers.sort_by(|one, other| one.name.cmp(&other.name));
-        brokers.dedup_by(|later, first| later.name == first.name);
+        brokers.sort_by(|one, other| one.name().cmp(other.name()));
+        brokers.dedup_by(|later, first| later.name() == first.name());
         (!brokers.is_empty()).then(|| Self { brokers: brokers.into(), cursor: AtomicU64::new(first) })
     }
 }
@@ -145,7 +162,7 @@ mod tests {
         let brokers = route.map_or(Vec::new(), |route| route.brokers.into_vec());
         brokers
             .into_iter()
-            .map(|broker| (broker.name.to_string(), broker.master.to_string(), broker.queues))
+            .map(|broker| (broker.name().to_string(), broker.master.to_string(), broker.queues))
             .collect()
     }
 
@@ -160,7 +177,7 @@ mod tests {
                 {"brokerName":"x","perm":6,"readQueueNums":4,"writeQueueNums":4}]"#,
         );
         let expected = [("a".into(), "a:1".into(), 3), ("d".into(), "d:1".into(), 2)];
-        assert_eq!(shape(PublishRoute::of(&route, 0)), expected);
+        assert_eq!(shape(PublishRoute::of(&"t".into(), &route, 0)), expected);
     }
 
     #[test]
@@ -174,7 +191,7 @@ mod tests {
             r#""queueDatas":[{"brokerName":"b","perm":6,"writeQueueNums":4}]"#,
             r#""orderTopicConf":"b:4;x:9;a;a:x;:""#,
         ] {
-            assert_eq!(shape(PublishRoute::of(&route(queues), 0)), [], "{queues}");
+            assert_eq!(shape(PublishRoute::of(&"t".into(), &route(queues), 0)), [], "{queues}");
         }
     }
 
@@ -183,7 +200,7 @@ mod tests {
         let queues = r#""orderTopicConf":"d:1; a:5;b:2;a:7",
             "queueDatas":[{"brokerName":"a","perm":6,"writeQueueNums":9}]"#;
         let expected = [("a".into(), "a:1".into(), 5), ("d".into(), "d:1".into(), 1)];
-        assert_eq!(shape(PublishRoute::of(&route(queues), 0)), expected);
+        assert_eq!(shape(PublishRoute::of(&"t".into(), &route(queues), 0)), expected);
     }
 
     #[test]
@@ -193,14 +210,14 @@ mod tests {
                 {"brokerName":"d","perm":7,"readQueueNums":2,"writeQueueNums":8}]"#,
         );
         let expected = [("a".into(), "a:1".into(), 4), ("d".into(), "d:1".into(), 2)];
-        assert_eq!(shape(PublishRoute::of_default(&route, 4, 0)), expected);
+        assert_eq!(shape(PublishRoute::of_default(&"t".into(), &route, 0)), expected);
     }
 
     #[test]
     fn a_count_from_a_hostile_route_allocates_nothing() {
         let queues = format!(r#""queueDatas":[{{"brokerName":"a","perm":6,"writeQueueNums":{}}}]"#, i32::MAX);
         assert_eq!(
-            shape(PublishRoute::of(&route(&queues), 0)),
+            shape(PublishRoute::of(&"t".into(), &route(&queues), 0)),
             [("a".into(), "a:1".into(), i32::MAX as u32)]
         );
     }

@@ -8,8 +8,9 @@ use rocketmq_transport::{
 };
 
 use crate::{
-    attempt::{Attempt, Failure},
+    attempt::{AttemptList, Failure},
     error::SendErrorKind,
+    message::UniqueKey,
     producer::{MessagePlace, OnewayReceipt, SendReceipt},
     protocol::send::{SendResponse, SendStatus},
     queue::MessageQueue,
@@ -19,18 +20,23 @@ use crate::{
 
 /// A way to hand a message over.
 pub(in crate::producer) trait Delivery {
+    /// How the transport says that a request has ended well.
+    type Called: Send;
     /// What is known once it was handed over.
     type Done: Send;
     /// What the sender is told then.
     type Receipt;
 
     /// Makes one request.
-    fn deliver(
-        transport: &Transport,
-        peer: &Peer,
-        request: Request<'_>,
+    fn call<'a>(
+        transport: &'a Transport,
+        peer: &'a Peer,
+        request: Request<'a>,
         options: CallOptions,
-    ) -> impl Future<Output = Ended<Self::Done>> + Send;
+    ) -> impl Future<Output = Result<Self::Called, TransportError>> + Send + 'a;
+
+    /// What a request that has ended well says of the message.
+    fn ended(called: Self::Called) -> Ended<Self::Done>;
 
     /// The receipt of a send that ended so.
     fn receipt(done: Self::Done, sent: Sent) -> Self::Receipt;
@@ -46,9 +52,9 @@ pub(in crate::producer) struct Ended<T> {
 
 /// What is known of every send that succeeded.
 pub(in crate::producer) struct Sent {
-    pub(in crate::producer) message_id: String,
+    pub(in crate::producer) message_id: UniqueKey,
     pub(in crate::producer) queue: MessageQueue,
-    pub(in crate::producer) attempts: Vec<Attempt>,
+    pub(in crate::producer) attempts: AttemptList,
     pub(in crate::producer) clock: StageClock,
     pub(in crate::producer) budget: Duration,
 }
@@ -57,24 +63,26 @@ pub(in crate::producer) struct Sent {
 pub(in crate::producer) struct Acknowledged;
 
 impl Delivery for Acknowledged {
+    type Called = Completed;
     type Done = (SendStatus, SendResponse);
     type Receipt = SendReceipt;
 
-    async fn deliver(
-        transport: &Transport,
-        peer: &Peer,
-        request: Request<'_>,
+    fn call<'a>(
+        transport: &'a Transport,
+        peer: &'a Peer,
+        request: Request<'a>,
         options: CallOptions,
-    ) -> Ended<Self::Done> {
-        match transport.call(peer, request, options).await {
-            Ok(Completed { response, clock, generation, opaque, .. }) => Ended {
-                outcome: read(&response),
-                clock,
-                carrier: Some((generation, opaque)),
-                // A broker may answer before the last byte has left.
-                stage: clock.stage().unwrap_or(Stage::AwaitingResponse),
-            },
-            Err(error) => Ended::failed(error),
+    ) -> impl Future<Output = Result<Completed, TransportError>> + Send + 'a {
+        transport.call(peer, request, options)
+    }
+
+    fn ended(Completed { response, clock, generation, opaque, .. }: Completed) -> Ended<Self::Done> {
+        Ended {
+            outcome: read(&response),
+            clock,
+            carrier: Some((generation, opaque)),
+            // A broker may answer before the last byte has left.
+            stage: clock.stage().unwrap_or(Stage::AwaitingResponse),
         }
     }
 
@@ -94,21 +102,21 @@ impl Delivery for Acknowledged {
 pub(in crate::producer) struct Oneway;
 
 impl Delivery for Oneway {
+    type Called = Written;
     type Done = ();
     type Receipt = OnewayReceipt;
 
-    async fn deliver(
-        transport: &Transport,
-        peer: &Peer,
-        request: Request<'_>,
+    fn call<'a>(
+        transport: &'a Transport,
+        peer: &'a Peer,
+        request: Request<'a>,
         options: CallOptions,
-    ) -> Ended<()> {
-        match transport.oneway(peer, request, options).await {
-            Ok(Written { clock, generation, opaque, .. }) => {
-                Ended { outcome: Ok(()), clock, carrier: Some((generation, opaque)), stage: Stage::Writing }
-            }
-            Err(error) => Ended::failed(error),
-        }
+    ) -> impl Future<Output = Result<Written, TransportError>> + Send + 'a {
+        transport.oneway(peer, request, options)
+    }
+
+    fn ended(Written { clock, generation, opaque, .. }: Written) -> Ended<()> {
+        Ended { outcome: Ok(()), clock, carrier: Some((generation, opaque)), stage: Stage::Writing }
     }
 
     fn receipt((): (), sent: Sent) -> OnewayReceipt {
@@ -123,7 +131,8 @@ impl Delivery for Oneway {
 }
 
 impl<T> Ended<T> {
-    fn failed(error: TransportError) -> Self {
+    #[cold]
+    pub(in crate::producer) fn failed(error: TransportError) -> Self {
         Self {
             clock: *error.stage_clock(),
             carrier: error.generation().zip(error.opaque()),
