@@ -25,6 +25,7 @@ mod run;
 mod server;
 mod spread;
 mod syscalls;
+mod system;
 mod targets;
 mod wire;
 

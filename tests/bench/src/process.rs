@@ -9,7 +9,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::{Outcome, ResultLine, line::STARTED_UNIX_NS, rounds::Cell};
+use crate::{Outcome, ResultLine, rounds::Cell, system::STARTED_UNIX_NS};
 
 /// A part of this program that serves others; it ends when this is dropped.
 #[derive(Debug)]
