@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::{broker::BrokerOptions, clients::Kind, rounds::Cell, server::ServerOptions};
@@ -90,6 +91,11 @@ impl Plan {
 
     pub(crate) const fn measured(&self) -> Duration {
         Duration::from_millis(self.millis)
+    }
+
+    /// What every request carries; clones share it.
+    pub(crate) fn body(&self) -> Bytes {
+        Bytes::from(vec![b'.'; self.cell.body])
     }
 
     /// Where each connection leads: the same port on one loopback address after another, so that each is a peer of
