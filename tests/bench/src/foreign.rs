@@ -1,7 +1,7 @@
 //! Other people's clients, built where they can be.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -35,10 +35,19 @@ fn or_why_not(what: &str, program: Outcome<Program>) -> Option<Program> {
 fn published(binary: &str) -> Outcome<Program> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--quiet"]).current_dir(sources().join("published"));
-    // What this process was started with is for another workspace.
-    cargo.env_remove("CARGO_TARGET_DIR");
+    // What cargo has told this process, where it was started by it, is of another workspace, and would have all built anew.
+    let told = env::vars_os().map(|(name, _)| name);
+    for name in told.filter(|name| name.to_str().is_some_and(is_of_a_package)) {
+        cargo.env_remove(name);
+    }
     build(cargo)?;
     Ok(Program::other(&made().join("published/release").join(binary)))
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    variable == "CARGO_TARGET_DIR"
+        || variable.starts_with("CARGO_PKG_")
+        || variable.starts_with("CARGO_MANIFEST_")
 }
 
 fn java() -> Outcome<Program> {
