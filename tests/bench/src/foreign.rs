@@ -4,6 +4,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use rocketmq_tests::apache::java_program;
@@ -12,7 +13,7 @@ use crate::{Outcome, process::Program};
 
 /// The transport of the published crates.
 pub(crate) fn published_transport() -> Option<Program> {
-    or_why_not("rocketmq-transport 1.0.0", published("published-transport"))
+    or_why_not("rocketmq-transport 1.0.0", published("published", "published-transport"))
 }
 
 /// The clients that can send to a name server's brokers, of those that can be built here.
@@ -20,7 +21,7 @@ pub(crate) fn producers() -> Vec<Program> {
     [
         or_why_not("Apache's Java client", java()),
         or_why_not("Apache's Go client", go()),
-        or_why_not("rocketmq-client-rust 1.0.0", published("published-producer")),
+        or_why_not("rocketmq-client-rust 1.0.0", published("published-producer", "published-producer")),
     ]
     .into_iter()
     .flatten()
@@ -32,7 +33,7 @@ fn or_why_not(what: &str, program: Outcome<Program>) -> Option<Program> {
     program.inspect_err(|error| eprintln!("bench: {what} is not measured: {error}")).ok()
 }
 
-fn published(binary: &str) -> Outcome<Program> {
+fn published(name: &str, binary: &str) -> Outcome<Program> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--quiet"]).current_dir(sources().join("published"));
     // What cargo has told this process, where it was started by it, is of another workspace, and would have all built anew.
@@ -41,7 +42,7 @@ fn published(binary: &str) -> Outcome<Program> {
         cargo.env_remove(name);
     }
     build(cargo)?;
-    Ok(Program::other(&made().join("published/release").join(binary)))
+    Ok(Program::new(name, made().join("published/release").join(binary)))
 }
 
 fn is_of_a_package(variable: &str) -> bool {
@@ -54,7 +55,7 @@ fn java() -> Outcome<Program> {
     let home = made().join("java");
     fs::create_dir_all(&home)?;
     let arguments = java_program("5.5.0", &sources().join("java/BenchProducer.java"), &home)?;
-    Ok(Program::with_arguments("java", arguments))
+    Ok(Program::new("java", "java").with_arguments(arguments).taking(JAVA_WARM_UP))
 }
 
 fn go() -> Outcome<Program> {
@@ -62,7 +63,7 @@ fn go() -> Outcome<Program> {
     let mut go = Command::new("go");
     go.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(".").current_dir(sources().join("go"));
     build(go)?;
-    Ok(Program::other(&program))
+    Ok(Program::new("go", program).taking(GO_WARM_UP))
 }
 
 fn build(mut command: Command) -> Outcome<()> {
@@ -80,3 +81,8 @@ fn sources() -> &'static Path {
 fn made() -> PathBuf {
     sources().join("../../target/bench")
 }
+
+/// What the Java client takes beside its measured part: its machine starts, and compiles what is hot.
+const JAVA_WARM_UP: Duration = Duration::from_millis(6_800);
+/// The same of the Go client.
+const GO_WARM_UP: Duration = Duration::from_millis(600);

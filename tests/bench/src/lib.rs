@@ -19,6 +19,7 @@ mod pending;
 mod plot;
 mod process;
 mod producers;
+mod progress;
 mod report;
 mod rounds;
 mod run;
@@ -27,6 +28,7 @@ mod spread;
 mod syscalls;
 mod system;
 mod targets;
+mod transport;
 mod wire;
 
 use std::{error::Error, process::ExitCode};
