@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::{broker::BrokerOptions, clients::Kind, rounds::Cell, server::ServerOptions};
@@ -92,6 +93,11 @@ impl Plan {
         Duration::from_millis(self.millis)
     }
 
+    /// What every request carries; clones share it.
+    pub(crate) fn body(&self) -> Bytes {
+        Bytes::from(vec![b'.'; self.cell.body])
+    }
+
     /// Where each connection leads: the same port on one loopback address after another, so that each is a peer of
     /// its own.
     pub(crate) fn servers(&self) -> impl Iterator<Item = SocketAddr> + '_ {
@@ -108,29 +114,39 @@ impl Plan {
 /// How producers are measured.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct ProducerOptions {
-    /// Three rounds.
+    /// Three short rounds.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Rounds at each number of requests in flight.
-    #[arg(long, default_value_t = 9)]
-    pub(crate) rounds: usize,
+    #[arg(long, default_value_t = ROUNDS)]
+    rounds: usize,
     /// Milliseconds of the measured part of each run.
     #[arg(long, default_value_t = PRODUCER_MILLIS)]
-    pub(crate) millis: u64,
+    millis: u64,
+}
+
+impl ProducerOptions {
+    pub(crate) const fn rounds(&self) -> usize {
+        if self.quick { QUICK_ROUNDS } else { self.rounds }
+    }
+
+    pub(crate) const fn millis(&self) -> u64 {
+        if self.quick { QUICK_MILLIS } else { self.millis }
+    }
 }
 
 /// How the whole benchmark is run.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct RunOptions {
-    /// Three rounds of what the targets ask for; prints the targets and writes nothing.
+    /// Three short rounds of what the targets ask for; prints the targets and writes nothing.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Rounds of each cell.
-    #[arg(long, default_value_t = 9)]
-    pub(crate) rounds: usize,
-    /// Milliseconds of the measured part of each run.
+    /// Rounds of what a target is judged by. What only shows how figures grow takes at most five.
+    #[arg(long, default_value_t = ROUNDS)]
+    rounds: usize,
+    /// Milliseconds of the measured part of each run; at most 300 where no target is judged.
     #[arg(long, default_value_t = 500)]
-    pub(crate) millis: u64,
+    millis: u64,
     /// Leaves out the producers, which need a JDK, Maven and a few minutes.
     #[arg(long)]
     pub(crate) transport_only: bool,
@@ -143,11 +159,23 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
+    pub(crate) const fn rounds(&self) -> usize {
+        if self.quick { QUICK_ROUNDS } else { self.rounds }
+    }
+
+    pub(crate) const fn millis(&self) -> u64 {
+        if self.quick { QUICK_MILLIS } else { self.millis }
+    }
+
     /// How this has producers measured.
     pub(crate) const fn producers(&self) -> ProducerOptions {
         ProducerOptions { quick: self.quick, rounds: self.rounds, millis: PRODUCER_MILLIS }
     }
 }
 
+/// An odd number of alternating rounds has a median that was measured.
+const ROUNDS: usize = 9;
+const QUICK_ROUNDS: usize = 3;
+const QUICK_MILLIS: u64 = 200;
 /// A broker is less even than the neutral server, so that each run takes longer.
 const PRODUCER_MILLIS: u64 = 1_000;

@@ -7,6 +7,7 @@ mod producer;
 mod raw;
 mod raw_full;
 mod raw_producer;
+mod sender;
 
 pub(crate) use self::ours::call_future_bytes;
 use clap::ValueEnum;

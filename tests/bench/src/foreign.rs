@@ -1,9 +1,10 @@
 //! Other people's clients, built where they can be.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use rocketmq_tests::apache::java_program;
@@ -12,7 +13,7 @@ use crate::{Outcome, process::Program};
 
 /// The transport of the published crates.
 pub(crate) fn published_transport() -> Option<Program> {
-    or_why_not("rocketmq-transport 1.0.0", published("published-transport"))
+    or_why_not("rocketmq-transport 1.0.0", published("published", "published-transport"))
 }
 
 /// The clients that can send to a name server's brokers, of those that can be built here.
@@ -20,7 +21,7 @@ pub(crate) fn producers() -> Vec<Program> {
     [
         or_why_not("Apache's Java client", java()),
         or_why_not("Apache's Go client", go()),
-        or_why_not("rocketmq-client-rust 1.0.0", published("published-producer")),
+        or_why_not("rocketmq-client-rust 1.0.0", published("published-producer", "published-producer")),
     ]
     .into_iter()
     .flatten()
@@ -32,20 +33,29 @@ fn or_why_not(what: &str, program: Outcome<Program>) -> Option<Program> {
     program.inspect_err(|error| eprintln!("bench: {what} is not measured: {error}")).ok()
 }
 
-fn published(binary: &str) -> Outcome<Program> {
+fn published(name: &str, binary: &str) -> Outcome<Program> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--quiet"]).current_dir(sources().join("published"));
-    // What this process was started with is for another workspace.
-    cargo.env_remove("CARGO_TARGET_DIR");
+    // What cargo has told this process, where it was started by it, is of another workspace, and would have all built anew.
+    let told = env::vars_os().map(|(name, _)| name);
+    for name in told.filter(|name| name.to_str().is_some_and(is_of_a_package)) {
+        cargo.env_remove(name);
+    }
     build(cargo)?;
-    Ok(Program::other(&made().join("published/release").join(binary)))
+    Ok(Program::new(name, made().join("published/release").join(binary)))
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    variable == "CARGO_TARGET_DIR"
+        || variable.starts_with("CARGO_PKG_")
+        || variable.starts_with("CARGO_MANIFEST_")
 }
 
 fn java() -> Outcome<Program> {
     let home = made().join("java");
     fs::create_dir_all(&home)?;
     let arguments = java_program("5.5.0", &sources().join("java/BenchProducer.java"), &home)?;
-    Ok(Program::with_arguments("java", arguments))
+    Ok(Program::new("java", "java").with_arguments(arguments).taking(JAVA_WARM_UP))
 }
 
 fn go() -> Outcome<Program> {
@@ -53,7 +63,7 @@ fn go() -> Outcome<Program> {
     let mut go = Command::new("go");
     go.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(".").current_dir(sources().join("go"));
     build(go)?;
-    Ok(Program::other(&program))
+    Ok(Program::new("go", program).taking(GO_WARM_UP))
 }
 
 fn build(mut command: Command) -> Outcome<()> {
@@ -71,3 +81,8 @@ fn sources() -> &'static Path {
 fn made() -> PathBuf {
     sources().join("../../target/bench")
 }
+
+/// What the Java client takes beside its measured part: its machine starts, and compiles what is hot.
+const JAVA_WARM_UP: Duration = Duration::from_millis(6_800);
+/// The same of the Go client.
+const GO_WARM_UP: Duration = Duration::from_millis(600);

@@ -19,13 +19,16 @@ mod pending;
 mod plot;
 mod process;
 mod producers;
+mod progress;
 mod report;
 mod rounds;
 mod run;
 mod server;
 mod spread;
 mod syscalls;
+mod system;
 mod targets;
+mod transport;
 mod wire;
 
 use std::{error::Error, process::ExitCode};

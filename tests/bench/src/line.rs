@@ -1,4 +1,4 @@
-//! What a measured process says of itself.
+//! What a measured process says of itself. The programs around the published crates include this file too.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,3 @@ pub struct ResultLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_per_pending: Option<f64>,
 }
-
-/// The environment variable in which the orchestrator tells a process when it started it, in nanoseconds since the
-/// Unix epoch.
-pub(crate) const STARTED_UNIX_NS: &str = "BENCH_STARTED_UNIX_NS";

@@ -15,7 +15,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     HeapProbe, Outcome, ResultLine,
     args::Plan,
-    meter::{Reading, Spent, since_start_ns, threads_and_peak},
+    meter::{Reading, Spent},
+    system::{since_start_ns, threads_and_peak},
 };
 
 /// A caller: it asks once and waits for the answer.

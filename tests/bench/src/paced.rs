@@ -17,7 +17,8 @@ use crate::{
     Outcome, ResultLine,
     args::Plan,
     load::{Measured, Multiplexed, SAMPLED, line},
-    meter::{Reading, since_start_ns},
+    meter::Reading,
+    system::since_start_ns,
 };
 
 /// Makes `rate` requests a second, spread over `callers`, and reports on the measured part. A time is taken from the

@@ -3,18 +3,24 @@
 use crate::{
     Outcome,
     process::{Extra, Program, Server},
-    rounds::{Cell, Figure, Rounds},
+    progress::Progress,
+    rounds::{Cell, Contender, Contest, Figure},
     spread::Spread,
 };
 
 /// Runs `first` and `second` in turn, and prints what each gave and the ratio of the two.
 pub(crate) fn print(first: &str, second: &str, cell: Cell, pairs: usize, millis: u64) -> Outcome<()> {
     let server = Server::start()?;
-    let programs = [Program::named(first)?, Program::named(second)?];
-    let rounds = Rounds::run(&server, cell, &programs, pairs, Extra { millis, ..Extra::default() })?;
-    let names = rounds.clients();
-    let (first, second) = (names.first().ok_or("no runs")?, names.last().ok_or("no runs")?);
-    println!("{cell:?}, medians of {pairs} pairs, quartiles in brackets");
+    let extra = Extra { millis, ..Extra::default() };
+    // A client may be compared with itself.
+    let names = [format!("1:{first}"), format!("2:{second}")];
+    let contender = |(name, program)| {
+        Ok(Contender { name, ..Contender::new(Program::named(program)?, server.address(), extra) })
+    };
+    let contenders = names.iter().cloned().zip([first, second]).map(contender).collect::<Outcome<_>>()?;
+    let rounds = Contest { what: "a pair", cell, contenders, rounds: pairs }.run(&Progress::hidden())?;
+    let [first, second] = &names;
+    println!("{cell}; medians of {pairs} pairs, quartiles in brackets");
     for (label, figure) in SHOWN {
         let shown = |spread: Option<Spread>, digits| {
             spread.map_or_else(

@@ -14,7 +14,7 @@ use plotters::{
 use crate::{
     Outcome,
     rounds::Figure,
-    run::{Figures, IN_FLIGHT, SMALL},
+    transport::{Figures, IN_FLIGHT, SMALL},
 };
 
 /// Draws both charts beside each other.

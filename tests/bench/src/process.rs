@@ -4,12 +4,12 @@ use std::{
     env,
     io::{BufRead, BufReader},
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::{Outcome, ResultLine, line::STARTED_UNIX_NS, rounds::Cell};
+use crate::{Outcome, ResultLine, rounds::Cell, system::STARTED_UNIX_NS};
 
 /// A part of this program that serves others; it ends when this is dropped.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// A running Apache name server and broker; they end when this is dropped.
+/// A running name server and broker; they end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Brokers {
     _service: Service,
@@ -65,9 +65,18 @@ pub(crate) struct Brokers {
 }
 
 impl Brokers {
-    /// Starts them with the topic of the benchmark, which takes up to half a minute, and longer where they are fetched.
-    pub(crate) fn start() -> Outcome<Self> {
-        let (service, line) = Service::start(&["broker", "--apache"])?;
+    /// Starts Apache's, which takes up to half a minute, and longer where they are fetched.
+    pub(crate) fn apache() -> Outcome<Self> {
+        Self::start(&["broker", "--apache"])
+    }
+
+    /// Starts ours, in memory.
+    pub(crate) fn embedded() -> Outcome<Self> {
+        Self::start(&["broker"])
+    }
+
+    fn start(arguments: &[&str]) -> Outcome<Self> {
+        let (service, line) = Service::start(arguments)?;
         let (name_server, broker) = line.trim().split_once(' ').ok_or("the brokers did not start")?;
         Ok(Self { _service: service, name_server: name_server.parse()?, broker: broker.parse()? })
     }
@@ -85,17 +94,27 @@ pub(crate) struct Extra {
 /// A program that is one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
+    /// What its figures stand under.
+    name: String,
     path: PathBuf,
     /// What comes before the options: the subcommand and the kind, for our own program.
     arguments: Vec<String>,
     count_writes: bool,
+    /// What it takes before its measured part, and after.
+    beside: Duration,
 }
 
 impl Program {
+    /// Any program that takes the options of a client and prints its line.
+    pub(crate) fn new(name: &str, path: impl Into<PathBuf>) -> Self {
+        let (path, beside) = (path.into(), WARM_UP + START_AND_END);
+        Self { name: name.to_owned(), path, arguments: Vec::new(), count_writes: false, beside }
+    }
+
     /// A client of ours.
     pub(crate) fn kind(name: &str) -> Outcome<Self> {
         let arguments = vec!["client".to_owned(), name.to_owned()];
-        Ok(Self { path: env::current_exe()?, arguments, count_writes: false })
+        Ok(Self::new(name, env::current_exe()?).with_arguments(arguments))
     }
 
     /// The same, in the program that counts allocations and socket writes.
@@ -107,9 +126,14 @@ impl Program {
         Ok(Self { path, count_writes: true, ..Self::kind(name)? })
     }
 
-    /// The program `path` with `arguments` before the options.
-    pub(crate) fn with_arguments(path: impl Into<PathBuf>, arguments: Vec<String>) -> Self {
-        Self { path: path.into(), arguments, count_writes: false }
+    /// The same program with `arguments` before the options.
+    pub(crate) fn with_arguments(self, arguments: Vec<String>) -> Self {
+        Self { arguments, ..self }
+    }
+
+    /// The same program, which takes `beside` before its measured part and after.
+    pub(crate) fn taking(self, beside: Duration) -> Self {
+        Self { beside, ..self }
     }
 
     /// The same program, run by another: `wrapper` is that and its arguments.
@@ -118,7 +142,7 @@ impl Program {
         let mut arguments = Vec::from_iter(own.iter().map(|&argument| argument.to_owned()));
         arguments.push(self.path.display().to_string());
         arguments.extend_from_slice(&self.arguments);
-        Ok(Self { path: path.into(), arguments, ..*self })
+        Ok(Self { path: path.into(), arguments, ..self.clone() })
     }
 
     /// The same program with one more argument before the options.
@@ -127,14 +151,18 @@ impl Program {
         self
     }
 
-    /// Any program that takes the same options and prints the same line.
-    pub(crate) fn other(path: &Path) -> Self {
-        Self { path: path.to_owned(), arguments: Vec::new(), count_writes: false }
-    }
-
     /// A client of ours by its name, or another by its path.
     pub(crate) fn named(name: &str) -> Outcome<Self> {
-        if name.contains('/') { Ok(Self::other(Path::new(name))) } else { Self::kind(name) }
+        if name.contains('/') { Ok(Self::new(name, name)) } else { Self::kind(name) }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long a run is expected to take.
+    pub(crate) fn expected(&self, extra: Extra) -> Duration {
+        self.beside + Duration::from_millis(extra.millis) + PER_PENDING * extra.pending as u32
     }
 
     /// Runs it once, to its end.
@@ -171,3 +199,8 @@ impl Program {
 
 /// The most connections that a client is measured with.
 pub(crate) const MOST_CONNECTIONS: usize = 64;
+/// What clients are loaded with before their measured part, where they are not told otherwise.
+const WARM_UP: Duration = Duration::from_millis(200);
+const START_AND_END: Duration = Duration::from_millis(20);
+/// What it takes to hold back one request.
+const PER_PENDING: Duration = Duration::from_micros(6);

@@ -1,8 +1,9 @@
-//! The producers at a real broker: ours, a raw one, and other people's, each as a whole process.
+//! The producers at a real broker: ours, a raw one, and other people's, each as a whole process. Ours and the raw one are
+//! measured at the embedded broker, too.
 
 mod report;
 
-use std::net::SocketAddr;
+use std::time::Duration;
 
 pub(crate) use self::report::{section, targets};
 use crate::{
@@ -10,7 +11,8 @@ use crate::{
     args::ProducerOptions,
     foreign,
     process::{Brokers, Extra, Program},
-    rounds::{Cell, Rounds},
+    progress::Progress,
+    rounds::{Cell, Contender, Contest, Rounds},
     syscalls::{Calls, Counter},
     targets::table,
 };
@@ -18,65 +20,135 @@ use crate::{
 /// Everything that was measured of producers.
 #[derive(Debug)]
 pub(crate) struct Producers {
-    /// One for each number of requests in flight.
-    rounds: Vec<Rounds>,
+    /// At the real broker, one for each number of requests in flight.
+    real: Vec<Rounds>,
+    /// At the embedded one.
+    embedded: Vec<Rounds>,
     /// None where nothing can count them.
     calls: Vec<CountedCalls>,
     counter: Option<Counter>,
-    repeated: usize,
-    millis: u64,
+    options: ProducerOptions,
 }
 
 /// Requests in flight, client, and its system calls in some runs.
-type CountedCalls = (usize, &'static str, Vec<Calls>);
+type CountedCalls = (usize, String, Vec<Calls>);
 
 /// Measures, and prints the targets and the figures.
 pub(crate) fn run(options: ProducerOptions) -> Outcome<()> {
-    let producers = measure(options)?;
+    let bench = Bench::prepare(options)?;
+    let progress = Progress::new(bench.expected());
+    let producers = bench.measure(&progress)?;
+    drop(progress);
     println!("{}\n{}", table(&targets(&producers)), section(&producers));
     Ok(())
 }
 
-/// Runs the clients in alternating rounds against one broker, which is started for it.
-pub(crate) fn measure(options: ProducerOptions) -> Outcome<Producers> {
-    let repeated = if options.quick { QUICK_ROUNDS } else { options.rounds };
-    let others = foreign::producers();
-    let brokers = Brokers::start()?;
-    let clients = clients(&brokers)?;
-    let extra = Extra { millis: options.millis, ..Extra::default() };
-    let at = |in_flight| {
-        let cell = Cell::new(in_flight, BODY, WORKERS);
-        eprintln!("producers: {cell:?}");
-        Rounds::gather(cell, repeated, || {
-            let ours = clients.iter().map(|(_, program, server)| program.run(*server, cell, extra));
-            ours.chain(others.iter().map(|program| program.run(brokers.name_server, cell, extra))).collect()
-        })
-    };
-    let rounds = IN_FLIGHT.map(at).into_iter().collect::<Outcome<_>>()?;
-    let counter = Counter::find();
-    let calls = counter.map_or_else(|| Ok(Vec::new()), |counter| count_calls(counter, &clients, extra))?;
-    Ok(Producers { rounds, calls, counter, repeated, millis: extra.millis })
+/// What is still to be measured.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    ours: [Client; 2],
+    others: Vec<Client>,
+    counter: Option<Counter>,
+    options: ProducerOptions,
 }
 
-/// Runs `clients` for their system calls alone.
-fn count_calls(counter: Counter, clients: &[Client], extra: Extra) -> Outcome<Vec<CountedCalls>> {
-    let mut counted = Vec::new();
-    for in_flight in IN_FLIGHT {
-        let cell = Cell::new(in_flight, BODY, WORKERS);
-        for (name, program, server) in clients {
-            let runs = (0..COUNTING_ROUNDS).map(|_| counter.count(program, *server, cell, extra));
-            counted.push((in_flight, *name, runs.collect::<Outcome<_>>()?));
+/// A program, and whom it is told of.
+#[derive(Clone, Debug)]
+struct Client(Program, Told);
+
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    NameServer,
+    Broker,
+}
+
+impl Bench {
+    /// Builds other people's clients.
+    pub(crate) fn prepare(options: ProducerOptions) -> Outcome<Self> {
+        let ours =
+            [Client(Program::kind(OURS)?, Told::NameServer), Client(Program::kind(RAW)?, Told::Broker)];
+        let others = foreign::producers().into_iter().map(|program| Client(program, Told::NameServer));
+        Ok(Self { ours, others: others.collect(), counter: Counter::find(), options })
+    }
+
+    /// How long [`measure`](Self::measure) is expected to take.
+    pub(crate) fn expected(&self) -> Duration {
+        let time = |clients: &[Client], rounds: usize| {
+            let each = clients.iter().map(|Client(program, _)| program.expected(self.extra()));
+            each.sum::<Duration>() * (IN_FLIGHT.len() * rounds) as u32
+        };
+        let at_real = time(&self.ours, self.options.rounds()) + time(&self.others, self.options.rounds());
+        let counted = self.counter.map_or(Duration::ZERO, |_| time(&self.ours, COUNTING_ROUNDS));
+        START + at_real + counted + time(&self.ours, self.embedded_rounds())
+    }
+
+    /// Runs the clients in alternating rounds against brokers that are started for it.
+    pub(crate) fn measure(&self, progress: &Progress) -> Outcome<Producers> {
+        progress.step("an Apache broker starts");
+        let brokers = Brokers::apache()?;
+        progress.advance(START);
+        let all = [&self.ours, &self.others[..]].concat();
+        let real = self.rounds(&all, &brokers, self.options.rounds(), progress)?;
+        let calls = self.count_calls(&brokers, progress)?;
+        drop(brokers);
+        let brokers = Brokers::embedded()?;
+        let embedded = self.rounds(&self.ours, &brokers, self.embedded_rounds(), progress)?;
+        Ok(Producers { real, embedded, calls, counter: self.counter, options: self.options })
+    }
+
+    fn extra(&self) -> Extra {
+        Extra { millis: self.options.millis(), ..Extra::default() }
+    }
+
+    fn embedded_rounds(&self) -> usize {
+        self.options.rounds().min(EMBEDDED_ROUNDS)
+    }
+
+    fn rounds(
+        &self,
+        clients: &[Client],
+        brokers: &Brokers,
+        rounds: usize,
+        progress: &Progress,
+    ) -> Outcome<Vec<Rounds>> {
+        let contenders = Vec::from_iter(clients.iter().map(|Client(program, told)| {
+            Contender::new(program.clone(), told.address(brokers), self.extra())
+        }));
+        let contest = |in_flight| {
+            let cell = Cell::new(in_flight, BODY, WORKERS);
+            Contest { what: "producers", cell, contenders: contenders.clone(), rounds }.run(progress)
+        };
+        IN_FLIGHT.map(contest).into_iter().collect()
+    }
+
+    /// Runs ours and the raw one for their system calls alone.
+    fn count_calls(&self, brokers: &Brokers, progress: &Progress) -> Outcome<Vec<CountedCalls>> {
+        let mut counted = Vec::new();
+        let Some(counter) = self.counter else { return Ok(counted) };
+        for in_flight in IN_FLIGHT {
+            let cell = Cell::new(in_flight, BODY, WORKERS);
+            progress.step(format_args!("system calls of producers: {cell}"));
+            for Client(program, told) in &self.ours {
+                let run = |_| {
+                    let calls = counter.count(program, told.address(brokers), cell, self.extra());
+                    progress.advance(program.expected(self.extra()));
+                    calls
+                };
+                let calls = (0..COUNTING_ROUNDS).map(run).collect::<Outcome<_>>()?;
+                counted.push((in_flight, program.name().to_owned(), calls));
+            }
+        }
+        Ok(counted)
+    }
+}
+
+impl Told {
+    const fn address(self, brokers: &Brokers) -> std::net::SocketAddr {
+        match self {
+            Self::NameServer => brokers.name_server,
+            Self::Broker => brokers.broker,
         }
     }
-    Ok(counted)
-}
-
-/// A client by its name, and whom it is told of.
-type Client = (&'static str, Program, SocketAddr);
-
-/// Ours and the raw one.
-fn clients(brokers: &Brokers) -> Outcome<[Client; 2]> {
-    Ok([(OURS, Program::kind(OURS)?, brokers.name_server), (RAW, Program::kind(RAW)?, brokers.broker)])
 }
 
 const OURS: &str = "producer";
@@ -85,5 +157,7 @@ const IN_FLIGHT: [usize; 3] = [1, 16, 256];
 const BODY: usize = 1_024;
 /// What tokio's runtime has by default on two cores.
 const WORKERS: usize = 2;
-const QUICK_ROUNDS: usize = 3;
 const COUNTING_ROUNDS: usize = 3;
+const EMBEDDED_ROUNDS: usize = 5;
+/// What the start of a real broker takes.
+const START: Duration = Duration::from_secs(20);

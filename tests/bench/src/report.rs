@@ -1,5 +1,7 @@
 //! The page of figures, in Markdown.
 
+mod growth;
+
 use std::{
     fmt::{Display, Write},
     fs,
@@ -11,34 +13,56 @@ use crate::{
     codec::Comparison,
     producers,
     rounds::{Cell, Figure, Rounds},
-    run::{BODIES, Figures, WORKERS},
+    run::Measured,
     spread::Spread,
-    targets::{self, number},
+    targets::{self, CELLS, number},
+    transport::{ALONE, BODIES, CROWDED, Figures, INFORMATIVE_MILLIS, INFORMATIVE_ROUNDS, WORKERS},
 };
 
 /// Everything that was measured.
-pub(crate) fn page(figures: &Figures) -> String {
-    let Figures { rounds, millis, .. } = figures;
+pub(crate) fn page(measured: &Measured) -> String {
+    let Measured { transport, producers, rounds, millis } = measured;
     let mut page = Page(String::new());
     page.line("# Figures of the benchmark\n");
     page.line(
         "Written by `tests/bench`; what is measured and how is in [performance.md](../performance.md).\n",
     );
     page.line(format_args!("{}\n", machine()));
+    let judged = CELLS.map(|cell| cell.to_string()).join("; ");
     page.line(format_args!(
-        "Medians of {rounds} alternating rounds of {millis} ms each, quartiles in brackets. Ratios are taken within \
-         each round. A target is judged by the median as it is shown.\n"
+        "Medians of alternating rounds, quartiles in brackets: {rounds} of {millis} ms each where a target is judged by \
+         it ({judged}; half load; 100 000 pending), {} of {} ms elsewhere. Ratios are taken within each round. A target is \
+         judged by the median as it is shown.\n",
+        INFORMATIVE_ROUNDS.min(*rounds),
+        INFORMATIVE_MILLIS.min(*millis),
     ));
     page.line("## Targets\n");
-    page.line(targets::table(&figures.targets()));
-    page.grid(figures);
-    page.beside_the_grid(figures);
-    page.processes(figures);
-    page.counts(figures);
-    page.codec(&figures.codec);
-    if let Some(producers) = &figures.producers {
-        page.line("");
+    page.line(targets::table(&measured.targets()));
+    page.line(growth::section(transport));
+    page.line(paced(transport));
+    page.pending(transport);
+    page.counts(transport);
+    page.codec(&transport.codec);
+    page.line("");
+    if let Some(producers) = producers {
         page.line(producers::section(producers));
+    }
+    page.grid(transport);
+    page.processes(transport);
+    page.0
+}
+
+/// Each client at half of its own full rate.
+pub(crate) fn paced(figures: &Figures) -> String {
+    let mut page = Page(String::new());
+    page.line("## At half of its own full rate (open loop, 256 callers, 128 bytes, 1 worker)\n");
+    page.line("Times are taken from when a request was due; the pacing itself adds up to 0.2 ms to each.\n");
+    page.columns(&["client", "requests/s", "CPU us/request", "p50 us", "p99 us"]);
+    let rounds = &figures.paced;
+    for client in rounds.clients() {
+        let columns = [Figure::Rate, Figure::Cpu, Figure::P50, Figure::P99];
+        let columns = columns.map(|figure| shown(rounds.figure(client, figure)));
+        page.line(format_args!("| {client} | {} |", columns.join(" | ")));
     }
     page.0
 }
@@ -74,31 +98,6 @@ impl Page {
                 self.line("");
             }
         }
-    }
-
-    fn beside_the_grid(&mut self, figures: &Figures) {
-        self.heading(
-            "Spread over connections (256 in flight, 128 bytes, 1 worker)",
-            &with_first("connections"),
-        );
-        for rounds in &figures.connections {
-            self.clients(rounds.cell.connections, rounds);
-        }
-        self.line("");
-        self.line("## At half of its own full rate (open loop, 128 bytes, 1 worker)\n");
-        self.line(
-            "Times are taken from when a request was due; the pacing itself adds up to 0.2 ms to each.\n",
-        );
-        self.columns(&["client", "requests/s", "CPU us/request", "p50 us", "p99 us"]);
-        for rounds in &figures.paced {
-            for client in rounds.clients() {
-                let figure = |figure| shown(rounds.figure(client, figure));
-                let (rate, cpu) = (figure(Figure::Rate), figure(Figure::Cpu));
-                let (p50, p99) = (figure(Figure::P50), figure(Figure::P99));
-                self.line(format_args!("| {client} | {rate} | {cpu} | {p50} | {p99} |"));
-            }
-        }
-        self.line("");
     }
 
     /// A row for each client under the same load.
@@ -151,12 +150,23 @@ impl Page {
             }
         }
         self.line("");
+    }
+
+    fn pending(&mut self, figures: &Figures) {
         self.heading("Requests that wait for an answer", &["pending", "client", "heap bytes each"]);
         for (pending, rounds) in &figures.held {
             for client in rounds.clients() {
                 let heap = shown(rounds.figure(client, Figure::HeapPerPending));
                 self.line(format_args!("| {pending} | {client} | {heap} |"));
             }
+        }
+        self.line("\nWhat they cost the 256 requests that are answered beside them:\n");
+        self.columns(&["client", "requests/s", "CPU us/request", "CPU ÷ with 1 pending"]);
+        let rounds = &figures.crowded;
+        for client in [ALONE, CROWDED] {
+            let (rate, cpu) = (rounds.figure(client, Figure::Rate), rounds.figure(client, Figure::Cpu));
+            let ratio = shown(rounds.ratio(client, ALONE, Figure::Cpu));
+            self.line(format_args!("| {client} | {} | {} | {ratio} |", shown(rate), shown(cpu)));
         }
         self.line("");
     }

@@ -1,10 +1,13 @@
-//! Alternating rounds: each client of a cell once, then all of them again.
+//! Alternating rounds: each contender of a cell once, then all of them again.
+
+use std::{fmt, net::SocketAddr, time::Duration};
 
 use clap::Args as ClapArgs;
 
 use crate::{
     Outcome, ResultLine,
-    process::{Extra, Program, Server},
+    process::{Extra, Program},
+    progress::Progress,
     spread::Spread,
 };
 
@@ -31,36 +34,79 @@ impl Cell {
     }
 }
 
-/// What the clients of one cell gave, round by round.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { in_flight, body, workers, connections } = self;
+        write!(f, "{in_flight} in flight, {body} bytes, workers: {workers}")?;
+        if *connections == 1 { Ok(()) } else { write!(f, ", connections: {connections}") }
+    }
+}
+
+/// A program as it takes part in a contest.
+#[derive(Clone, Debug)]
+pub(crate) struct Contender {
+    /// What its figures are found under.
+    pub(crate) name: String,
+    pub(crate) program: Program,
+    /// What it is told to ask.
+    pub(crate) server: SocketAddr,
+    pub(crate) extra: Extra,
+}
+
+impl Contender {
+    /// One under the name of its program.
+    pub(crate) fn new(program: Program, server: SocketAddr, extra: Extra) -> Self {
+        Self { name: program.name().to_owned(), program, server, extra }
+    }
+
+    fn run(&self, cell: Cell) -> Outcome<ResultLine> {
+        let line = self.program.run(self.server, cell, self.extra)?;
+        Ok(ResultLine { client: self.name.clone(), ..line })
+    }
+}
+
+/// Contenders under the same load.
+#[derive(Clone, Debug)]
+pub(crate) struct Contest {
+    /// What it is for.
+    pub(crate) what: &'static str,
+    pub(crate) cell: Cell,
+    pub(crate) contenders: Vec<Contender>,
+    pub(crate) rounds: usize,
+}
+
+impl Contest {
+    /// How long it is expected to take.
+    pub(crate) fn expected(&self) -> Duration {
+        self.round_expected() * self.rounds as u32
+    }
+
+    fn round_expected(&self) -> Duration {
+        self.contenders.iter().map(|Contender { program, extra, .. }| program.expected(*extra)).sum()
+    }
+
+    /// Runs each contender once in every round.
+    pub(crate) fn run(&self, progress: &Progress) -> Outcome<Rounds> {
+        progress.step(format_args!("{}: {}", self.what, self.cell));
+        let mut lines = Vec::with_capacity(self.rounds);
+        for _ in 0..self.rounds {
+            let round = self.contenders.iter().map(|contender| contender.run(self.cell));
+            lines.push(round.collect::<Outcome<_>>()?);
+            progress.advance(self.round_expected());
+        }
+        Ok(Rounds { cell: self.cell, lines })
+    }
+}
+
+/// What the contenders of one cell gave, round by round.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pub(crate) cell: Cell,
-    /// One line of each client, in the same order in every round.
+    /// One line of each contender, in the same order in every round.
     lines: Vec<Vec<ResultLine>>,
 }
 
 impl Rounds {
-    /// Runs each of `programs` once in every round.
-    pub(crate) fn run(
-        server: &Server,
-        cell: Cell,
-        programs: &[Program],
-        rounds: usize,
-        extra: Extra,
-    ) -> Outcome<Self> {
-        let round = || programs.iter().map(|program| program.run(server.address(), cell, extra)).collect();
-        Self::gather(cell, rounds, round)
-    }
-
-    /// Takes what `round` gives, so often.
-    pub(crate) fn gather(
-        cell: Cell,
-        rounds: usize,
-        mut round: impl FnMut() -> Outcome<Vec<ResultLine>>,
-    ) -> Outcome<Self> {
-        Ok(Self { cell, lines: (0..rounds).map(|_| round()).collect::<Outcome<_>>()? })
-    }
-
     /// The clients' names, in the order in which they were run.
     pub(crate) fn clients(&self) -> Vec<&str> {
         self.lines.first().map_or_else(Vec::new, |round| round.iter().map(|line| &*line.client).collect())

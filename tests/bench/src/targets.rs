@@ -7,15 +7,16 @@ use std::{
 
 use crate::{
     rounds::{Cell, Figure, Rounds},
-    run::{Figures, MANY_PENDING},
     spread::Spread,
+    transport::{ALONE, CROWDED, Figures, MANY_PENDING, OURS},
 };
 
 /// The cells of the grid that targets ask for.
 pub(crate) const CELLS: [Cell; 5] = [ONE, FEW, MOST, TWO_WORKERS, LARGE];
 const ONE: Cell = Cell::new(1, 128, 1);
 const FEW: Cell = Cell::new(16, 128, 1);
-const MOST: Cell = Cell::new(256, 128, 1);
+/// The one of most of them.
+pub(crate) const MOST: Cell = Cell::new(256, 128, 1);
 const TWO_WORKERS: Cell = Cell::new(256, 128, 2);
 const LARGE: Cell = Cell::new(256, 16_384, 1);
 
@@ -122,11 +123,12 @@ fn rounded(value: f64) -> f64 {
 
 /// Those of the transport.
 pub(crate) fn of_transport(figures: &Figures) -> Vec<Target> {
-    let ratio = |cell, to, figure| in_cell(&figures.grid, cell)?.ratio("ours", to, figure);
-    let counted = |cell, figure| in_cell(&figures.counted, cell)?.figure("ours", figure);
+    let ratio = |cell, to, figure| in_cell(&figures.grid, cell)?.ratio(OURS, to, figure);
+    let counted = |cell, figure| in_cell(&figures.counted, cell)?.figure(OURS, figure);
+    let crowded = figures.crowded.ratio(CROWDED, ALONE, Figure::Cpu);
     let codec = |place: usize| figures.codec.get(place).map(|comparison| comparison.ratio);
     let held = figures.held.iter().find(|(pending, _)| *pending == MANY_PENDING);
-    let per_pending = held.and_then(|(_, rounds)| rounds.figure("ours", Figure::HeapPerPending));
+    let per_pending = held.and_then(|(_, rounds)| rounds.figure(OURS, Figure::HeapPerPending));
     let row = |figure: &'static str, must, goal, measured| Target::new(figure, must, goal, measured);
     vec![
         row(
@@ -145,14 +147,14 @@ pub(crate) fn of_transport(figures: &Figures) -> Vec<Target> {
             "p99 at 256, ÷ own p50",
             2.0,
             1.8,
-            in_cell(&figures.grid, MOST).and_then(|rounds| rounds.figure("ours", Figure::Tail)),
+            in_cell(&figures.grid, MOST).and_then(|rounds| rounds.figure(OURS, Figure::Tail)),
         ),
         row("socket writes per request at 256", 0.05, 0.02, counted(MOST, Figure::Writes)),
         row("socket writes per request at 16", 0.25, 0.15, counted(FEW, Figure::Writes)),
         row("allocations per request", 4.0, 3.0, counted(MOST, Figure::Allocations)),
         row("heap bytes per pending request, its task included, body shared", 900.0, 600.0, per_pending),
         row("bytes of the call future", 512.0, 384.0, Spread::of([figures.call_future_bytes as f64])),
-        row("CPU per request with 100 k pending on one connection, ÷ with 1", 1.15, 1.08, figures.crowded),
+        row("CPU per request with 100 k pending on one connection, ÷ with 1", 1.15, 1.08, crowded),
         row("JSON encode of a send, ÷ a hand-rolled writer", 1.6, 1.1, codec(0)),
         row("JSON decode of its response, ÷ a one-pass parser", 1.6, 1.2, codec(1)),
     ]

@@ -1,10 +1,19 @@
 //! What the programs around the published crates share: their options, the closed loop, and the line they print. They
 //! do as `bench client` does, so that its figures and theirs can stand side by side.
 
+#[path = "../../src/line.rs"]
+mod line;
 mod load;
-mod meter;
+#[path = "../../src/system.rs"]
+mod system;
 
-use std::{error::Error, fmt::Display, net::SocketAddr, process::ExitCode, time::Duration};
+use std::{
+    error::Error,
+    fmt::Display,
+    net::SocketAddr,
+    process::{self, ExitCode},
+    time::Duration,
+};
 
 use clap::Parser;
 use rocketmq_runtime::{RuntimeConfig, RuntimeOwner};
@@ -44,12 +53,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Those of the command line.
-    ///
-    /// # Errors
-    ///
-    /// An option asks for what these programs do not do.
-    pub fn from_command_line() -> Outcome<Self> {
+    /// Those of the command line; refuses what these programs do not do.
+    fn from_command_line() -> Outcome<Self> {
         let options = Self::parse();
         if options.connections != 1 || options.pending != 0 {
             return Err("one connection, and nothing held back".into());
@@ -66,30 +71,34 @@ impl Options {
     }
 
     /// The runtime that the published crates insist on, with as many workers as were asked for.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
-    pub fn runtime(&self) -> Outcome<RuntimeOwner> {
+    fn runtime(&self) -> Outcome<RuntimeOwner> {
         let config = RuntimeConfig { worker_threads: self.workers, ..RuntimeConfig::default() };
         let plan = RuntimeOwner::plan(config).map_err(|violation| format!("{violation:?}"))?;
         Ok(plan.build().map_err(text)?)
     }
 }
 
-/// The text of an error whose type cannot be passed on.
-pub fn text(error: impl Display) -> String {
-    error.to_string()
-}
-
-/// Ends the process, at once: the published clients' own end takes seconds, and the line is out.
+/// Runs `measure` on the runtime that the command line asks for, and ends the process at once: the published clients' own
+/// end takes seconds, and the line is out.
 #[must_use]
-pub fn exit(done: Outcome<()>) -> ExitCode {
-    match done {
-        Ok(()) => std::process::exit(0),
+pub fn run(measure: impl AsyncFnOnce(&Options, &RuntimeOwner) -> Outcome<()>) -> ExitCode {
+    let measured = Options::from_command_line().and_then(|options| {
+        let runtime = options.runtime()?;
+        let measured = runtime.block_on(measure(&options, &runtime));
+        // Its owner wants to be asked to end.
+        drop(runtime.shutdown_background());
+        measured
+    });
+    match measured {
+        Ok(()) => process::exit(0),
         Err(error) => {
             eprintln!("published: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The text of an error whose type cannot be passed on.
+pub fn text(error: impl Display) -> String {
+    error.to_string()
 }

@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::{
     Options, Outcome,
-    meter::{process_cpu_ns, since_start_ns, threads_and_peak},
+    line::ResultLine,
+    system::{process_cpu_ns, since_start_ns, threads_and_peak},
 };
 
 /// How a call ended that did not fail.
@@ -25,35 +25,15 @@ pub enum Answered {
     Refused,
 }
 
-/// The line that `bench` reads.
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    client: &'a str,
-    in_flight: usize,
-    body: usize,
-    workers: usize,
-    requests: u64,
-    wall_ns: u64,
-    cpu_ns: u64,
-    p50_ns: u64,
-    p99_ns: u64,
-    writes: Option<u64>,
-    allocations: Option<u64>,
-    threads: u64,
-    peak_rss_bytes: u64,
-    first_ns: Option<u64>,
-}
-
 #[derive(Default)]
 struct State {
     answered: AtomicU64,
-    refused: AtomicU64,
     measuring: AtomicBool,
     stopped: AtomicBool,
 }
 
 /// Calls in a closed loop from as many tasks as are to be in flight, once alone before all else, and prints the line.
-/// What the client refuses is asked again a millisecond later, and is told on standard error.
+/// What the client refuses is asked again a millisecond later, and does not count.
 ///
 /// # Errors
 ///
@@ -84,8 +64,8 @@ where
     }
     times.sort_unstable();
     let quantile = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
-    let line = Line {
-        client,
+    let line = ResultLine {
+        client: client.to_owned(),
         in_flight: options.in_flight,
         body: options.body,
         workers: options.workers,
@@ -99,12 +79,9 @@ where
         threads,
         peak_rss_bytes,
         first_ns,
+        heap_per_pending: None,
     };
     println!("{}", serde_json::to_string(&line)?);
-    let refused = state.refused.load(Ordering::Relaxed);
-    if refused > 0 {
-        eprintln!("{client}: refused {refused} requests beside the {} it answered", requests());
-    }
     Ok(())
 }
 
@@ -114,21 +91,20 @@ where
     F: Future<Output = Outcome<Answered>>,
 {
     let mut times = Vec::new();
-    let mut count = 1;
+    let mut count = 1_u64;
     while !state.stopped.load(Ordering::Relaxed) {
-        let started = Instant::now();
+        let started = count.is_multiple_of(SAMPLED).then(Instant::now);
         match call(count).await? {
             Answered::Yes => {
                 state.answered.fetch_add(1, Ordering::Relaxed);
-                if count % SAMPLED == 0 && state.measuring.load(Ordering::Relaxed) {
+                if let Some(started) = started
+                    && state.measuring.load(Ordering::Relaxed)
+                {
                     times.push(started.elapsed().as_nanos() as u64);
                 }
                 count += 1;
             }
-            Answered::Refused => {
-                state.refused.fetch_add(1, Ordering::Relaxed);
-                sleep(Duration::from_millis(1)).await;
-            }
+            Answered::Refused => sleep(Duration::from_millis(1)).await,
         }
     }
     Ok(times)

@@ -8,25 +8,21 @@ use rocketmq_transport::{
 };
 use tokio::net::TcpStream;
 
+use super::sender::{Link, Sender};
 use crate::{
     Outcome,
     args::Plan,
     counting::Counting,
-    load::{Caller, Multiplexed},
-    wire::{DEADLINE, HELD, HELD_DEADLINE, SEND, SendHeader},
+    wire::{DEADLINE, SEND, SendHeader},
 };
 
-/// One caller of a transport that all callers share.
+/// A transport and whom it asks.
 #[derive(Clone)]
-pub(crate) struct Ours {
-    shared: Arc<(Transport, Peer)>,
-    body: Bytes,
-    count: u64,
-}
+pub(crate) struct Ours(Arc<(Transport, Peer)>);
 
 impl Ours {
     /// A caller of each connection.
-    pub(crate) fn each(plan: &Plan) -> Outcome<Vec<Self>> {
+    pub(crate) fn each(plan: &Plan) -> Outcome<Vec<Sender<Self>>> {
         let mut config = TransportConfig::default();
         let room = Limit { requests: 1 << 20, bytes: 16 << 30 };
         (config.client_limit, config.peer_limit, config.data_limit) = (room, room, room);
@@ -35,37 +31,21 @@ impl Ours {
             builder = builder.connector(Arc::new(CountingConnector));
         }
         let transport = builder.build()?;
-        let body = Bytes::from(vec![b'.'; plan.cell.body]);
-        let caller = |server| Self {
-            shared: Arc::new((transport.clone(), Peer::from(server))),
-            body: body.clone(),
-            count: 0,
-        };
-        Ok(plan.servers().map(caller).collect())
+        let link = |server| Self(Arc::new((transport.clone(), Peer::from(server))));
+        Ok(plan.servers().map(|server| Sender::new(link(server), plan)).collect())
     }
+}
 
-    async fn ask(&mut self, code: Code, limit: Duration) -> Outcome<()> {
-        self.count += 1;
-        let (transport, peer) = &*self.shared;
-        let header = SendHeader::numbered(self.count);
-        let request = Request { code, header: &header, body: self.body.clone() };
+impl Link for Ours {
+    async fn send(&self, code: Code, count: u64, body: &Bytes, limit: Duration) -> Outcome<()> {
+        let (transport, peer) = &*self.0;
+        let header = SendHeader::numbered(count);
+        let request = Request { code, header: &header, body: body.clone() };
         let completed = transport.call(peer, request, limit).await?;
         if completed.response.code() != Code::SUCCESS {
             return Err("refused".into());
         }
         Ok(())
-    }
-}
-
-impl Caller for Ours {
-    async fn call(&mut self) -> Outcome<()> {
-        self.ask(SEND, DEADLINE).await
-    }
-}
-
-impl Multiplexed for Ours {
-    async fn held(&mut self) -> Outcome<()> {
-        self.ask(HELD, HELD_DEADLINE).await
     }
 }
 

@@ -24,7 +24,7 @@ impl OurProducer {
     /// A producer that asks the plan's server for the route.
     pub(crate) fn new(plan: &Plan) -> Outcome<Self> {
         let producer = Producer::builder(GROUP).namesrv(&plan.server.to_string()).build()?;
-        Ok(Self { producer, topic: TOPIC.into(), body: Bytes::from(vec![b'.'; plan.cell.body]) })
+        Ok(Self { producer, topic: TOPIC.into(), body: plan.body() })
     }
 }
 

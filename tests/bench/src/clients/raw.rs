@@ -32,7 +32,6 @@ impl Raw {
         let len = plan.cell.body;
         let templates =
             Arc::new(Templates { answered: Template::new(SEND.0, len), held: Template::new(HELD.0, len) });
-        let body = Bytes::from(vec![b'.'; len]);
         let mut callers = Vec::new();
         for server in plan.servers() {
             let finder = Finder::new(read::OPAQUE);
@@ -40,7 +39,7 @@ impl Raw {
                 let opaque = read::opaque(&frame, &finder).ok_or("an answer without opaque")?;
                 Ok((opaque, frame))
             });
-            callers.push(Self { pipe: pipe.await?, templates: Arc::clone(&templates), body: body.clone() });
+            callers.push(Self { pipe: pipe.await?, templates: Arc::clone(&templates), body: plan.body() });
         }
         Ok(callers)
     }

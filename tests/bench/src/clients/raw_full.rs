@@ -7,58 +7,50 @@ use bytes::Bytes;
 use rocketmq_transport::Code;
 use tokio::time::timeout;
 
-use super::pipe::Pipe;
+use super::{
+    pipe::Pipe,
+    sender::{Link, Sender},
+};
 use crate::{
     Outcome,
     args::Plan,
-    load::{Caller, Multiplexed},
     wire::{
-        DEADLINE, HELD, HELD_DEADLINE, SEND, SendHeader,
+        SendHeader,
         read::{self, Head},
         write,
     },
 };
 
-/// One caller of a pipe that all callers share.
+/// The pipe to one server.
 #[derive(Clone)]
-pub(crate) struct RawFull {
-    pipe: Arc<Pipe<Answer>>,
-    body: Bytes,
-    count: u64,
-}
+pub(crate) struct RawFull(Arc<Pipe<Answer>>);
 
 /// An answer with its header read.
-struct Answer {
+pub(crate) struct Answer {
     head: Head,
     frame: Bytes,
 }
 
 impl RawFull {
     /// A caller of each connection.
-    pub(crate) async fn connect(plan: &Plan) -> Outcome<Vec<Self>> {
-        let body = Bytes::from(vec![b'.'; plan.cell.body]);
+    pub(crate) async fn connect(plan: &Plan) -> Outcome<Vec<Sender<Self>>> {
         let mut callers = Vec::new();
         for server in plan.servers() {
-            let pipe = Pipe::connect(server, |frame| {
-                let len = read::header_len(&frame).ok_or("an answer without header")?;
-                let header = frame.get(8..8 + len).ok_or("a header beyond its frame")?;
-                let head = read::head(header, |_, _| ())?;
-                Ok((head.opaque, Answer { head, frame }))
-            });
-            callers.push(Self { pipe: pipe.await?, body: body.clone(), count: 0 });
+            callers.push(Sender::new(Self(Pipe::connect(server, read_answer).await?), plan));
         }
         Ok(callers)
     }
+}
 
-    async fn ask(&mut self, code: Code, limit: Duration) -> Outcome<()> {
+impl Link for RawFull {
+    async fn send(&self, code: Code, count: u64, body: &Bytes, limit: Duration) -> Outcome<()> {
+        let Self(pipe) = self;
         let (opaque, answer) = {
-            self.count += 1;
-            let header = SendHeader::numbered(self.count);
-            let head = |out: &mut _, opaque| write::send(out, code.0, &header, opaque, self.body.len());
-            self.pipe.ask(head, &self.body)
+            let header = SendHeader::numbered(count);
+            pipe.ask(|out, opaque| write::send(out, code.0, &header, opaque, body.len()), body)
         };
         let Ok(answer) = timeout(limit, answer).await else {
-            self.pipe.forget(opaque);
+            pipe.forget(opaque);
             return Err("not answered in time".into());
         };
         let Answer { head, frame } = answer?;
@@ -69,14 +61,10 @@ impl RawFull {
     }
 }
 
-impl Caller for RawFull {
-    async fn call(&mut self) -> Outcome<()> {
-        self.ask(SEND, DEADLINE).await
-    }
-}
-
-impl Multiplexed for RawFull {
-    async fn held(&mut self) -> Outcome<()> {
-        self.ask(HELD, HELD_DEADLINE).await
-    }
+/// Reads the header of an answer to its end.
+fn read_answer(frame: Bytes) -> Outcome<(u32, Answer)> {
+    let len = read::header_len(&frame).ok_or("an answer without header")?;
+    let header = frame.get(8..8 + len).ok_or("a header beyond its frame")?;
+    let head = read::head(header, |_, _| ())?;
+    Ok((head.opaque, Answer { head, frame }))
 }

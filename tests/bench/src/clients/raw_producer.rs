@@ -49,7 +49,7 @@ impl RawProducer {
     pub(crate) async fn connect(plan: &Plan) -> Outcome<Vec<Self>> {
         let pipe = Pipe::connect(plan.server, read_answer).await?;
         let template = Arc::new(MessageTemplate::new(plan.cell.body));
-        let body = Bytes::from(vec![b'.'; plan.cell.body]);
+        let body = plan.body();
         let caller = |caller| Self {
             pipe: Arc::clone(&pipe),
             template: Arc::clone(&template),

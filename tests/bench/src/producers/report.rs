@@ -19,7 +19,8 @@ pub(crate) fn targets(producers: &Producers) -> Vec<Target> {
         let rounds = producers.at(in_flight);
         let cpu = |to| rounds?.ratio(OURS, to, Figure::Cpu);
         let calls = |count: fn(&Calls) -> f64| {
-            let counted = producers.calls.iter().find(|(at, client, _)| (*at, *client) == (in_flight, OURS));
+            let counted =
+                producers.calls.iter().find(|(at, client, _)| (*at, &**client) == (in_flight, OURS));
             Spread::of(counted.iter().flat_map(|(_, _, calls)| calls).map(count))
         };
         let named = |figure: &str| format!("producer at {in_flight} in flight: {figure}");
@@ -52,20 +53,34 @@ pub(crate) fn targets(producers: &Producers) -> Vec<Target> {
 pub(crate) fn section(producers: &Producers) -> String {
     let mut out = format!(
         "## The producer at a real Apache broker\n\n\
-         Bodies of 1 KiB, 2 workers; medians of {} alternating rounds of {} ms each, quartiles in brackets.\n\n\
-         | in flight | client | messages/s | CPU us/message | p50 us | p99 us | CPU of ours ÷ its own | start to first \
-         answer ms | threads | peak memory MiB |\n|---|---|---|---|---|---|---|---|---|---|\n",
-        producers.repeated, producers.millis
+         Bodies of 1 KiB, 2 workers; medians of {} alternating rounds of {} ms each, quartiles in brackets.\n\n",
+        producers.options.rounds(),
+        producers.options.millis()
     );
-    for rounds in &producers.rounds {
+    table(&mut out, &producers.real);
+    system_calls(&mut out, producers);
+    out.push_str("\n## The producer at the embedded broker\n\nThe same, in fewer rounds.\n\n");
+    table(&mut out, &producers.embedded);
+    out
+}
+
+fn table(out: &mut String, all: &[Rounds]) {
+    out.push_str(
+        "| in flight | client | messages/s | CPU us/message | p50 us | p99 us | CPU of ours ÷ its own | start to first \
+         answer ms | threads | peak memory MiB |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for rounds in all {
         for client in rounds.clients() {
-            clients_row(&mut out, rounds, client);
+            clients_row(out, rounds, client);
         }
     }
+}
+
+fn system_calls(out: &mut String, producers: &Producers) {
     out.push_str("\n### System calls per message\n\n");
     let Some(counter) = producers.counter else {
         out.push_str("Not counted: neither `perf` nor `strace` works here.\n");
-        return out;
+        return;
     };
     // Writing to a text does not fail.
     let _ = writeln!(
@@ -79,7 +94,6 @@ pub(crate) fn section(producers: &Producers) -> String {
         let columns = each.map(|count| shown(Spread::of(calls.iter().map(count))));
         let _ = writeln!(out, "| {in_flight} | {client} | {} |", columns.join(" | "));
     }
-    out
 }
 
 fn clients_row(out: &mut String, rounds: &Rounds, client: &str) {
@@ -102,7 +116,7 @@ fn clients_row(out: &mut String, rounds: &Rounds, client: &str) {
 
 impl Producers {
     fn at(&self, in_flight: usize) -> Option<&Rounds> {
-        self.rounds.iter().find(|rounds| rounds.cell.in_flight == in_flight)
+        self.real.iter().find(|rounds| rounds.cell.in_flight == in_flight)
     }
 }
 

@@ -2,20 +2,14 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use rocketmq_bench_published::{Answered, Options, Outcome, closed, exit, text};
+use rocketmq_bench_published::{Answered, Options, Outcome, closed, run, text};
 use rocketmq_client_rust::{ClientRuntime, ClientRuntimeConfig, DefaultMQProducer, SendStatus};
 use rocketmq_model::common::message::message_single::Message;
 use rocketmq_observability::TelemetryRuntimeGuard;
 use rocketmq_runtime::RuntimeOwner;
 
 fn main() -> ExitCode {
-    exit(Options::from_command_line().and_then(|options| {
-        let runtime = options.runtime()?;
-        let measured = runtime.block_on(measure(&options, &runtime));
-        // Its owner wants to be asked to end.
-        drop(runtime.shutdown_background());
-        measured
-    }))
+    run(measure)
 }
 
 async fn measure(options: &Options, runtime: &RuntimeOwner) -> Outcome<()> {

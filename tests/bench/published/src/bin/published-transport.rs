@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use cheetah_string::CheetahString;
-use rocketmq_bench_published::{Answered, Options, Outcome, closed, exit, text};
+use rocketmq_bench_published::{Answered, Options, Outcome, closed, run, text};
 use rocketmq_protocol::{
     code::request_code::RequestCode,
     protocol::{
@@ -21,13 +21,7 @@ use rocketmq_transport::api::{
 type Client = TransportClient<DefaultRequestProcessor>;
 
 fn main() -> ExitCode {
-    exit(Options::from_command_line().and_then(|options| {
-        let runtime = options.runtime()?;
-        let measured = runtime.block_on(measure(&options, &runtime));
-        // Its owner wants to be asked to end.
-        drop(runtime.shutdown_background());
-        measured
-    }))
+    run(measure)
 }
 
 async fn measure(options: &Options, runtime: &RuntimeOwner) -> Outcome<()> {

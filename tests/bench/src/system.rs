@@ -1,4 +1,5 @@
-//! What is read of the system.
+//! What a measured process reads of the system. The programs around the published crates, which live in a workspace of
+//! their own, include this file too.
 
 use std::{
     env, fs,
@@ -9,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Outcome;
 
-/// User and system time of all threads of the process.
+/// User and system time of all threads: the sum that `getrusage` gives, without its rounding to microseconds.
 pub(crate) fn process_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -29,7 +30,11 @@ pub(crate) fn threads_and_peak() -> Outcome<(u64, u64)> {
 
 /// Nanoseconds since the process was started, where its starter has said when that was.
 pub(crate) fn since_start_ns() -> Option<u64> {
-    let started = env::var("BENCH_STARTED_UNIX_NS").ok()?.parse::<u64>().ok()?;
+    let started = env::var(STARTED_UNIX_NS).ok()?.parse::<u64>().ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     (now.as_nanos() as u64).checked_sub(started)
 }
+
+/// The environment variable in which the orchestrator tells a process when it started it, in nanoseconds since the
+/// Unix epoch.
+pub(crate) const STARTED_UNIX_NS: &str = "BENCH_STARTED_UNIX_NS";
