@@ -48,7 +48,7 @@ impl Reader {
     pub(crate) async fn run(mut self, stop: CancellationToken) -> ReadEnd {
         match stop.run_until_cancelled(self.read()).await {
             Some(cause) => ReadEnd::Failed(cause),
-            None => ReadEnd::Told(self),
+            None => ReadEnd::Told(Box::new(self)),
         }
     }
 
@@ -165,7 +165,7 @@ impl fmt::Debug for Reader {
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
     /// It was told to, and can read on.
-    Told(Reader),
+    Told(Box<Reader>),
     /// The stream ended.
     Failed(CloseCause),
 }

@@ -261,7 +261,7 @@ fn a_close_by_the_owner_is_told_from_a_lost_connection() {
 fn a_close_leaves_an_outcome_that_was_not_collected_and_forgets_a_tombstone() {
     let fixture = Fixture::new();
     let answered = awaiting(&fixture);
-    drop(respond(&answered, fixture.at(20)));
+    respond(&answered, fixture.at(20));
     answered.close(&lost(), fixture.at(30));
     assert_eq!(told(&answered), "answered");
 
@@ -295,7 +295,7 @@ fn the_caller_is_woken_by_whatever_ends_its_request() {
             },
         ),
         (awaiting, |record, f| {
-            drop(respond(&record, f.at(20)));
+            respond(record, f.at(20));
         }),
         (awaiting, |record, f| {
             record.end(End::Deadline, f.at(20));

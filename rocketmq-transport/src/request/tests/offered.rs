@@ -200,7 +200,7 @@ fn a_response_to_an_offered_oneway_request_does_not_hide_its_deadline() {
     let record = fixture.record(1, oneway(&fixture, 1_000));
     drop(offered(&record, fixture.at(10)));
     record.end(End::Deadline, fixture.at(1_000));
-    drop(respond(&record, fixture.at(1_000)));
+    respond(&record, fixture.at(1_000));
     let (settled, _) = record.settle(Accepted::Some, fixture.at(1_000));
     assert_eq!((settled, told(&record).as_str()), (Settled::Removed, "RMQ-T01 in Writing, Unknown"));
 }
@@ -219,7 +219,9 @@ fn a_close_while_offered_counts_as_all_accepted() {
         let frame = offered(&record, fixture.at(10));
         for event in events.chars() {
             match event {
-                'R' => drop(respond(&record, fixture.at(10))),
+                'R' => {
+                    respond(&record, fixture.at(10));
+                }
                 'D' => drop(record.end(End::Deadline, fixture.at(10))),
                 _ => drop(record.end(End::Drop, fixture.at(10))),
             }
