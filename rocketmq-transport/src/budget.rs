@@ -127,11 +127,6 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// The bytes it is a claim on.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.claim.bytes
-    }
-
     /// Moves `bytes` of this claim, or all of its bytes where it has fewer, into a permit of their own.
     #[inline]
     pub(crate) fn split_bytes(&mut self, bytes: u64) -> Self {

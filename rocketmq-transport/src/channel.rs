@@ -29,7 +29,7 @@ use crate::{
     link::Attention,
     pending::Tally,
     request::OVERHEAD,
-    sent::{Rejected, Sent, outgoing},
+    sent::{Rejected, Sent, open_head},
     signer::Signer,
     sync::Mutex,
     trip::{Claim, Trip},
@@ -278,14 +278,26 @@ impl Shared {
         if self.closed.is_told() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }
-        let ask = Ask { requests: 1, bytes: self.frame_bound(trip, request) + OVERHEAD };
+        let head = open_head(request, trip, &self.config)
+            .map_err(|error| trip.fail(TransportErrorKind::InvalidRequest(error)))?;
+        let mut bytes = head.len() + request.body.len();
+        match &self.signer {
+            // The signature goes into the head, which is written again for that.
+            Some(signer) => bytes += signer.max_header_bytes(),
+            None => trip.head = Some(head),
+        }
+        let ask = Ask { requests: 1, bytes: bytes as u64 + OVERHEAD };
         trip.terms.bytes = ask.bytes;
         match (self.budget.try_acquire(trip.terms.class, ask, trip.now), trip.admission) {
             (Ok(permit), _) => {
                 trip.claim = Some(claim(permit, ask));
                 Ok(None)
             }
-            (Err(Refused::Saturated(_)), Admission::Wait) => Ok(Some(ask)),
+            (Err(Refused::Saturated(_)), Admission::Wait) => {
+                // Who waits retains nothing that it has no claim to.
+                trip.head = None;
+                Ok(Some(ask))
+            }
             (Err(Refused::Saturated(refusal)), Admission::Refuse) => {
                 Err(trip.fail(TransportErrorKind::QueueSaturated(refusal)))
             }
@@ -305,14 +317,6 @@ impl Shared {
             Err(AcquireError::Expired) => Err(trip.expired(Instant::now())),
             Err(AcquireError::TooLarge(refusal)) => Err(trip.fail(TransportErrorKind::TooLarge(refusal))),
         }
-    }
-
-    /// A bound of the bytes of the frame, known before it is encoded.
-    #[inline]
-    fn frame_bound(&self, trip: &Trip<'_>, request: &Request<'_>) -> u64 {
-        let signature = self.signer.as_ref().map_or(0, |signer| signer.max_header_bytes());
-        let head = outgoing(request, &[], trip.terms.kind, &self.config).head_bound();
-        (head + signature + request.body.len()) as u64
     }
 
     /// The live connection, or the dial in flight.

@@ -2,7 +2,6 @@
 //! to end.
 
 use std::{
-    borrow::Cow,
     future::Future,
     mem,
     pin::Pin,
@@ -15,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::{
     Command, EncodeError, Opaque, PendingRequestOwner, Request, RetireReason, StageClock, TransportConfig,
     TransportError,
-    codec::Outgoing,
+    codec::{COMMON_HEAD, OpenHead, Outgoing},
     command::FLAG_ONEWAY,
     connection::Connection,
     pending::Refused,
@@ -95,7 +94,12 @@ impl<'a> Sent<'a> {
                 trip.claim = Some(claim);
                 return Err(Rejected::Retired);
             };
-            let head = encode(request, trip, &claim, opaque, &link.config).map_err(Rejected::Invalid)?;
+            let open = match trip.head.take() {
+                Some(open) => Ok(open),
+                None => open_head(request, trip, &link.config),
+            };
+            let close = |open: OpenHead| open.close(opaque, request.body.len(), &link.config.frame_limits());
+            let head = open.and_then(close).map_err(Rejected::Invalid)?;
             let frame = Frame { head, body: mem::take(&mut request.body), bytes: claim.bytes };
             let retained = (frame, claim.request);
             let record = Arc::new(RequestRecord::new(opaque, trip.terms, retained, trip.clock, waker));
@@ -199,42 +203,23 @@ impl Drop for Sent<'_> {
     }
 }
 
-/// The head of the frame, in the room that admission has found it to need. With a signature it is measured again: a
-/// signer announces no more than the bytes of its names and values.
+/// The head of the frame, with all that there is of the signature, and with the longest opaque in the place of its own.
 #[inline]
-fn encode(
+pub(crate) fn open_head(
     request: &Request<'_>,
     trip: &Trip<'_>,
-    claim: &Claim,
-    opaque: Opaque,
     config: &TransportConfig,
-) -> Result<Vec<u8>, EncodeError> {
-    let signature = trip.signature.as_deref().unwrap_or_default();
-    let outgoing = Outgoing { opaque, ..outgoing(request, signature, trip.terms.kind, config) };
-    let room = match signature {
-        [] => claim.bytes.bytes() as usize - outgoing.body_len,
-        _ => outgoing.head_bound(),
-    };
-    outgoing.encode_head(room, &config.frame_limits())
-}
-
-/// The frame of a request, but for its body; its opaque is the longest.
-#[inline]
-pub(crate) fn outgoing<'a>(
-    request: &'a Request<'_>,
-    signature: &'a [(Cow<'static, str>, String)],
-    kind: Kind,
-    config: &TransportConfig,
-) -> Outgoing<'a> {
-    Outgoing {
+) -> Result<OpenHead, EncodeError> {
+    let outgoing = Outgoing {
         code: request.code,
         opaque: Opaque(i32::MIN),
-        flag: if kind == Kind::Oneway { FLAG_ONEWAY } else { 0 },
+        flag: if trip.terms.kind == Kind::Oneway { FLAG_ONEWAY } else { 0 },
         version: config.version,
         remark: None,
         header: request.header,
-        signature,
+        signature: trip.signature.as_deref().unwrap_or_default(),
         body_len: request.body.len(),
         encoding: config.header_encoding,
-    }
+    };
+    outgoing.open_head(COMMON_HEAD)
 }

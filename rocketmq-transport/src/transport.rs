@@ -106,7 +106,7 @@ impl Transport {
 
     /// Sends `request` to `peer` and waits for its response.
     ///
-    /// `options` is a budget from the first poll on, a deadline, or all [`CallOptions`]. The deadline covers admission, connecting,
+    /// `options` is a budget from the first poll on, a deadline, or all [`CallOptions`](crate::CallOptions). The deadline covers admission, connecting,
     /// signing, queueing, writing and the wait. A response of any
     /// status is a success here; what the status means is the caller's to say.
     ///

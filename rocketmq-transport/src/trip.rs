@@ -8,6 +8,7 @@ use crate::{
     Admission, CallOptions, Certainty, Code, Peer, Permit, Signature, Stage, StageClock, TransportError,
     TransportErrorKind,
     closed::Closed,
+    codec::OpenHead,
     connection::Connection,
     error::Report,
     request::{Kind, Late, RequestRecord, Terms},
@@ -23,6 +24,8 @@ pub(crate) struct Trip<'a> {
     pub(crate) admission: Admission,
     /// When the clock was read last: at the start, and after each wait. What takes no wait takes no reading.
     pub(crate) now: Instant,
+    /// Written to know what to ask of the budget, and kept for the frame where that takes no wait.
+    pub(crate) head: Option<OpenHead>,
     /// From admission on.
     pub(crate) claim: Option<Claim>,
     /// The connection it was last meant for.
@@ -79,6 +82,7 @@ impl<'a> Trip<'a> {
             clock,
             admission,
             now,
+            head: None,
             claim: None,
             connection: None,
             signature: None,

@@ -199,6 +199,8 @@ fn length(len: usize) -> [u8; 4] {
 /// The number of our language (`LanguageCode.RUST`).
 const RUST: u8 = 12;
 /// Where the language is, behind the code.
+/// Where the opaque is in a header.
+pub(super) const OPAQUE: std::ops::Range<usize> = 5..9;
 const LANGUAGE_AT: usize = 2;
 /// The length of the language.
 const LANGUAGE_LEN: usize = 1;

@@ -1,6 +1,6 @@
 //! From typed fields to the bytes of a frame.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     BINARY, FrameLimits, JSON, LENGTH_LEN, MAX_HEADER_LEN, PREFIX_LEN, binary, json,
@@ -158,7 +158,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// An upper bound of the bytes before the body, from the typed fields and without encoding them: never
-    /// less than [`encode_head`](Self::encode_head) writes.
+    /// less than [`append_head`](Self::append_head) writes.
     pub(crate) fn head_bound(&self) -> usize {
         match self.encoding() {
             HeaderEncoding::Json => self.bound(json::FIXED_BOUND, json::add_extra),
@@ -166,19 +166,25 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Everything before the body: both length words and the header. With its [bound](Self::head_bound) as
-    /// `room` it is one allocation.
-    pub(crate) fn encode_head(&self, room: usize, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-        let mut head = vec![0; room];
-        self.write_head(&mut head, 0, limits)?;
-        Ok(head)
+    /// Everything before the body of a request, in at least `room` bytes of memory, to be [closed](OpenHead::close) with
+    /// its opaque; that of `self` holds its place and should be the longest.
+    pub(crate) fn open_head(&self, room: usize) -> Result<OpenHead, EncodeError> {
+        let mut bytes = vec![0; room];
+        self.write_head(&mut bytes, 0)?;
+        let opaque = match self.encoding() {
+            HeaderEncoding::Json => json::opaque_in(&bytes, self),
+            HeaderEncoding::Binary => PREFIX_LEN + binary::OPAQUE.start..PREFIX_LEN + binary::OPAQUE.end,
+        };
+        Ok(OpenHead { bytes, opaque, encoding: self.encoding() })
     }
 
-    /// Appends what [`encode_head`](Self::encode_head) encodes. After an error what was appended is of no use.
+    /// Appends everything before the body: both length words and the header. After an error what was appended is of no
+    /// use.
     pub(crate) fn append_head(&self, out: &mut Vec<u8>, limits: &FrameLimits) -> Result<(), EncodeError> {
         let start = out.len();
         out.resize(start + COMMON_HEAD, 0);
-        self.write_head(out, start, limits)
+        self.write_head(out, start)?;
+        describe(&mut out[start..], self.encoding(), self.body_len, limits)
     }
 
     /// The whole frame, not measured before.
@@ -189,12 +195,12 @@ impl<'a> Outgoing<'a> {
         Ok(frame)
     }
 
-    /// Writes the head from `start` on and cuts `out` behind it. Where it does not fit into what is there, there
-    /// is made more room and all is written again.
-    fn write_head(&self, out: &mut Vec<u8>, start: usize, limits: &FrameLimits) -> Result<(), EncodeError> {
+    /// Writes the head, but for what is in its length words, from `start` on and cuts `out` behind it. Where it does not
+    /// fit into what is there, there is made more room and all is written again.
+    fn write_head(&self, out: &mut Vec<u8>, start: usize) -> Result<(), EncodeError> {
         loop {
             let room = out.len() - start;
-            if let Some(len) = self.try_head(&mut out[start..], limits)? {
+            if let Some(len) = self.try_head(&mut out[start..])? {
                 out.truncate(start + len);
                 return Ok(());
             }
@@ -203,35 +209,15 @@ impl<'a> Outgoing<'a> {
     }
 
     /// Writes the head to the start of `room`, and how long it is; `None` where the room does not suffice.
-    fn try_head(&self, room: &mut [u8], limits: &FrameLimits) -> Result<Option<usize>, EncodeError> {
+    pub(super) fn try_head(&self, room: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         let len = room.len();
         let mut output = Output::new(room);
-        let prefix = output.keep::<PREFIX_LEN>();
-        let encoding = match self.encoding() {
-            HeaderEncoding::Json => {
-                json::write(self, &mut output);
-                JSON
-            }
-            HeaderEncoding::Binary => {
-                binary::write(self, &mut output)?;
-                BINARY
-            }
-        };
-        let (Some(prefix), Some(left)) = (prefix, output.finish()) else { return Ok(None) };
-        let head_len = len - left;
-        let header_len = head_len - PREFIX_LEN;
-        let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
-        if header_len > limit {
-            return Err(EncodeError::HeaderTooLong { size: header_len, limit });
+        output.keep::<PREFIX_LEN>();
+        match self.encoding() {
+            HeaderEncoding::Json => json::write(self, &mut output),
+            HeaderEncoding::Binary => binary::write(self, &mut output)?,
         }
-        let size = head_len.saturating_add(self.body_len);
-        let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
-        let Some(announced) = announced else {
-            return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
-        };
-        let described = u32::from(encoding) << 24 | header_len as u32;
-        *prefix = (u64::from(announced) << 32 | u64::from(described)).to_be_bytes();
-        Ok(Some(head_len))
+        Ok(output.finish().map(|left| len - left))
     }
 
     /// The prefix, the header's `fixed` bytes, and those of remark and fields with what `add_extra` says that the
@@ -265,6 +251,73 @@ impl<'a> Outgoing<'a> {
     }
 }
 
+/// The head of a request that has yet to get its opaque.
+#[derive(Debug)]
+pub(crate) struct OpenHead {
+    bytes: Vec<u8>,
+    /// Where the opaque belongs, and something of its kind is.
+    opaque: Range<usize>,
+    encoding: HeaderEncoding,
+}
+
+impl OpenHead {
+    /// Its length with what holds the place of the opaque.
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The head of the request with `opaque` and a body of so many bytes.
+    pub(crate) fn close(
+        self,
+        opaque: Opaque,
+        body_len: usize,
+        limits: &FrameLimits,
+    ) -> Result<Vec<u8>, EncodeError> {
+        let Self { bytes: mut head, opaque: Range { start, end }, encoding } = self;
+        match encoding {
+            HeaderEncoding::Json => {
+                let mut digits = [0; MAX_OPAQUE_LEN + SLACK];
+                let mut output = Output::new(&mut digits);
+                output.put_decimal(opaque.0.into());
+                let len = MAX_OPAQUE_LEN + SLACK - output.left();
+                let tail = head.len() - end;
+                head.copy_within(end.., start + len);
+                head[start..start + len].copy_from_slice(&digits[..len]);
+                head.truncate(start + len + tail);
+            }
+            HeaderEncoding::Binary => head[start..end].copy_from_slice(&opaque.0.to_be_bytes()),
+        }
+        describe(&mut head, encoding, body_len, limits)?;
+        Ok(head)
+    }
+}
+
+/// Fills in the length words of a head, unless it or its frame is too long.
+fn describe(
+    head: &mut [u8],
+    encoding: HeaderEncoding,
+    body_len: usize,
+    limits: &FrameLimits,
+) -> Result<(), EncodeError> {
+    let header_len = head.len() - PREFIX_LEN;
+    let limit = limits.max_header_bytes.min(MAX_HEADER_LEN);
+    if header_len > limit {
+        return Err(EncodeError::HeaderTooLong { size: header_len, limit });
+    }
+    let size = head.len().saturating_add(body_len);
+    let announced = u32::try_from(size - LENGTH_LEN).ok().filter(|_| size <= limits.max_frame_bytes);
+    let Some(announced) = announced else {
+        return Err(EncodeError::FrameTooLong { size, limit: limits.max_frame_bytes });
+    };
+    let encoding = match encoding {
+        HeaderEncoding::Json => JSON,
+        HeaderEncoding::Binary => BINARY,
+    };
+    let described = u32::from(encoding) << 24 | header_len as u32;
+    head[..PREFIX_LEN].copy_from_slice(&(u64::from(announced) << 32 | u64::from(described)).to_be_bytes());
+    Ok(())
+}
+
 /// Adds up an upper bound of the encoded fields.
 struct Bound<E> {
     bytes: usize,
@@ -288,4 +341,6 @@ impl<E: Fn(&mut usize, &str)> Sink for Bound<E> {
 /// What either encoding puts around a field: `,"":""`, or two lengths.
 const FIELD_OVERHEAD: usize = 6;
 /// Room for the head of most frames.
-const COMMON_HEAD: usize = 512;
+pub(crate) const COMMON_HEAD: usize = 512;
+/// The decimal digits of an opaque, with a sign.
+const MAX_OPAQUE_LEN: usize = 11;

@@ -7,7 +7,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use self::cursor::{Cursor, Members};
 pub use self::normalize::normalize_json;
@@ -19,7 +19,7 @@ use super::{
     output::Output,
     received::{Head, Span},
 };
-use crate::command::{FLAG_RESPONSE, Sink};
+use crate::command::{FLAG_RESPONSE, Sink, decimal_len};
 
 /// Writes the header: one object without blanks, members in the order of their names as Java has them.
 pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Output<'_>) {
@@ -42,6 +42,14 @@ pub(super) fn write(outgoing: &Outgoing<'_>, out: &mut Output<'_>) {
     out.put(*b",\"version\":");
     out.put_decimal(outgoing.version.into());
     out.put(*b"}");
+}
+
+/// Where the opaque is in the head of `outgoing`, which has no remark.
+pub(super) fn opaque_in(head: &[u8], outgoing: &Outgoing<'_>) -> Range<usize> {
+    debug_assert!(outgoing.remark.is_none(), "requests have none");
+    let version_len = br#","version":}"#.len() + decimal_len(outgoing.version.into());
+    let end = head.len() - version_len;
+    end - decimal_len(outgoing.opaque.0.into())..end
 }
 
 /// Reads the header in one pass and checks it to its end.

@@ -43,9 +43,11 @@ pub(super) fn decode(frame: &[u8]) -> Result<Command, FrameError> {
     Ok(command)
 }
 
-/// The head of a frame, in the room that is its bound.
+/// The head of a frame.
 fn head_of(outgoing: &Outgoing<'_>, limits: &FrameLimits) -> Result<Vec<u8>, EncodeError> {
-    outgoing.encode_head(outgoing.head_bound(), limits)
+    let mut head = Vec::new();
+    outgoing.append_head(&mut head, limits)?;
+    Ok(head)
 }
 
 fn fields(command: &Command) -> Vec<(String, String)> {

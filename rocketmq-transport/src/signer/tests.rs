@@ -45,7 +45,8 @@ fn received(
     let options = EncodeOptions { encoding, ..EncodeOptions::default() };
     let outgoing = Outgoing { signature, ..Outgoing::request(&request, Opaque(1), options) };
     let limits = FrameLimits::default();
-    let mut frame = outgoing.encode_head(outgoing.head_bound(), &limits).unwrap();
+    let mut frame = Vec::new();
+    outgoing.append_head(&mut frame, &limits).unwrap();
     frame.extend_from_slice(body);
     decode_frame(&mut BytesMut::from(&frame[..]), &limits).unwrap().unwrap()
 }

@@ -63,17 +63,46 @@ fn flags_tell_one_way_requests_and_responses() {
 }
 
 #[test]
-fn the_bound_covers_the_head_which_is_allocated_once() {
+fn the_bound_is_room_enough_for_the_head() {
     let nasty = "\u{1}\u{2}\"\\\n\u{7f}é🚀".repeat(100);
     let header = Pairs::of(&[("a", &nasty), (&nasty, "x"), ("plain", "value")]);
     let signature = [(Cow::from("Signature"), "abc=".to_owned())];
     for encoding in ENCODINGS {
         let outgoing =
             Outgoing { signature: &signature, remark: Some(&nasty), ..outgoing(&header, encoding) };
-        let head = head_of(&outgoing, &FrameLimits::default()).unwrap();
-        let bound = outgoing.head_bound();
-        assert!(head.len() <= bound, "{encoding:?}: {} over {bound}", head.len());
-        assert_eq!(head.capacity(), bound, "{encoding:?}: the buffer has grown");
+        let mut room = vec![0; outgoing.head_bound()];
+        assert!(outgoing.try_head(&mut room).unwrap().is_some(), "{encoding:?}");
+    }
+}
+
+#[test]
+fn an_open_head_closes_to_what_is_written_with_its_opaque_at_once() {
+    let header = Pairs::of(&[("topic", "TopicTest"), ("long", &"x".repeat(1_000))]);
+    let limits = FrameLimits::default();
+    for encoding in ENCODINGS {
+        for opaque in [0, 7, -1, 1_234_567, i32::MAX, i32::MIN] {
+            for room in [0, COMMON_HEAD, 4_096] {
+                let outgoing =
+                    Outgoing { body_len: 5, opaque: Opaque(i32::MIN), ..outgoing(&header, encoding) };
+                let open = outgoing.open_head(room).unwrap();
+                let expected = head_of(&Outgoing { opaque: Opaque(opaque), ..outgoing }, &limits).unwrap();
+                assert!(expected.len() <= open.len());
+                assert_eq!(open.close(Opaque(opaque), 5, &limits).unwrap(), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_limits_of_an_open_head_are_those_with_its_opaque() {
+    for encoding in ENCODINGS {
+        let outgoing = Outgoing { opaque: Opaque(i32::MIN), ..outgoing(&(), encoding) };
+        let exact = head_of(&Outgoing { opaque: Opaque(1), ..outgoing }, &FrameLimits::default()).unwrap();
+        let max = exact.len() + 10;
+        let limits = FrameLimits { max_frame_bytes: max, ..FrameLimits::default() };
+        let closed = |body_len| outgoing.open_head(0).unwrap().close(Opaque(1), body_len, &limits);
+        assert_eq!(closed(10).unwrap().len(), exact.len());
+        assert_eq!(closed(11), Err(EncodeError::FrameTooLong { size: max + 1, limit: max }));
     }
 }
 
