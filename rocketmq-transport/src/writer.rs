@@ -175,15 +175,15 @@ impl Writer {
             Acceptance::Exact => usize::MAX,
             Acceptance::Offered => MAX_OFFER_BYTES,
         };
-        let (pieces, count) = stage(self.hand.iter(), &mut self.staging, most);
-        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
-        for (slice, piece) in slices.iter_mut().zip(&pieces[..count]) {
-            *slice = IoSlice::new(match piece {
+        let pieces = stage(self.hand.iter(), &mut self.staging, most);
+        let slices = Vec::from_iter(pieces.iter().map(|piece| {
+            IoSlice::new(match piece {
                 Piece::Staged(range) => &self.staging[range.clone()],
                 Piece::Body(body) => body,
-            });
-        }
-        let slices = &slices[..count];
+            })
+        }));
+        let all_staged = [IoSlice::new(&self.staging)];
+        let slices = if slices.is_empty() { &all_staged[..] } else { &slices };
         let shown = if self.io.is_write_vectored() { slices } else { &slices[..1] };
         let offered = shown.iter().map(|slice| slice.len()).sum();
         let polled = match shown {
@@ -286,27 +286,21 @@ impl fmt::Debug for Writer {
 }
 
 /// One slice of a write.
-#[derive(Clone)]
 enum Piece<'a> {
     Staged(Range<usize>),
     Body(&'a [u8]),
 }
 
-/// Lays out what is left of `frames` as at most [`MAX_SLICES`] pieces of at most `most` bytes in all: small ones
-/// copied together into `staging`, large bodies where they are.
-fn stage<'a>(
-    frames: impl Iterator<Item = &'a InHand>,
-    staging: &mut Vec<u8>,
-    most: usize,
-) -> ([Piece<'a>; MAX_SLICES], usize) {
-    let mut pieces = [const { Piece::Staged(0..0) }; MAX_SLICES];
-    let mut count = 0;
+/// Lays out what is left of `frames` as pieces of at most `most` bytes in all: small ones copied together into
+/// `staging`, large bodies where they are. Where there are no large ones, there is no piece, and `staging` is all.
+fn stage<'a>(frames: impl Iterator<Item = &'a InHand>, staging: &mut Vec<u8>, most: usize) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
     let mut room = most;
     let mut staged = 0;
     staging.clear();
     for InHand { frame, accepted, .. } in frames {
-        // Each frame takes at most two slices more than are closed, and the last one is left for what is staged.
-        if room == 0 || count + 2 >= MAX_SLICES {
+        // Each frame takes at most two pieces, and one more is for what is staged last.
+        if room == 0 || pieces.len() + 2 >= MAX_SLICES {
             break;
         }
         let head = frame.head.get(*accepted..).unwrap_or_default();
@@ -321,18 +315,15 @@ fn stage<'a>(
             continue;
         }
         if staging.len() > staged {
-            pieces[count] = Piece::Staged(staged..staging.len());
+            pieces.push(Piece::Staged(staged..staging.len()));
             staged = staging.len();
-            count += 1;
         }
-        pieces[count] = Piece::Body(body);
-        count += 1;
+        pieces.push(Piece::Body(body));
     }
-    if staging.len() > staged {
-        pieces[count] = Piece::Staged(staged..staging.len());
-        count += 1;
+    if !pieces.is_empty() && staging.len() > staged {
+        pieces.push(Piece::Staged(staged..staging.len()));
     }
-    (pieces, count)
+    pieces
 }
 
 /// `start + limit`, or an instant too far away to matter.
@@ -342,10 +333,10 @@ fn after(start: Instant, limit: Duration) -> Instant {
 
 /// A batch is bounded in frames and in bytes; its last frame may exceed the bytes.
 const MAX_BATCH_FRAMES: usize = 256;
-const MAX_BATCH_BYTES: usize = 256 << 10;
+const MAX_BATCH_BYTES: usize = 1 << 20;
 /// What a stream that does not vouch is shown in one call: all of it counts as accepted.
 const MAX_OFFER_BYTES: usize = 16 << 10;
 /// A body up to this size is copied into the staging buffer; a larger one gets a slice of its own.
 const MAX_STAGED_BODY: usize = 4 << 10;
-const MAX_SLICES: usize = 64;
+const MAX_SLICES: usize = 256;
 const FAR: Duration = Duration::from_secs(86_400 * 365);
