@@ -1,5 +1,6 @@
 //! The pending-request table: from owner to that generation's own table.
 
+mod entries;
 mod generation;
 mod limits;
 mod spread;

@@ -1,12 +1,12 @@
 //! What one generation awaits: an index from opaque to the records, and the door that retiring shuts.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
 use super::{
+    entries::Entries,
     limits::{Limits, Watch},
-    spread::Spread,
 };
 use crate::{
     Command, Completion, Opaque, PendingRequestOwner, RetireReason,
@@ -35,7 +35,7 @@ pub(crate) struct GenerationTable {
 #[derive(Debug)]
 struct Inner {
     phase: Phase,
-    entries: HashMap<i32, Entry, Spread>,
+    entries: Entries<Entry>,
     limits: Limits,
     /// Buried entries by age; some of them may have been answered since.
     graves: VecDeque<(Instant, i32)>,
@@ -169,7 +169,7 @@ impl GenerationTable {
     pub(crate) fn new(owner: PendingRequestOwner, first_opaque: i32, opaques: u64) -> Self {
         let inner = Inner {
             phase: Phase::Accepting,
-            entries: HashMap::default(),
+            entries: Entries::new(first_opaque),
             limits: Limits::default(),
             graves: VecDeque::new(),
             buried: 0,
@@ -220,11 +220,9 @@ impl GenerationTable {
         if inner.phase != Phase::Accepting {
             return Err(Refused::Retired);
         }
-        match inner.entries.entry(record.opaque.0) {
-            std::collections::hash_map::Entry::Occupied(_) => return Err(Refused::KeyTaken),
-            std::collections::hash_map::Entry::Vacant(vacant) => {
-                vacant.insert(Entry { record: Arc::clone(record), grave: Grave::None });
-            }
+        let entry = Entry { record: Arc::clone(record), grave: Grave::None };
+        if !inner.entries.insert(record.opaque.0, entry) {
+            return Err(Refused::KeyTaken);
         }
         match limit {
             Some(limit) if watched => {
@@ -249,7 +247,7 @@ impl GenerationTable {
         while due.len() < most
             && let Some(opaque) = limits.next_due(now, |opaque| is_waiting(entries, opaque))
         {
-            let Some(entry) = entries.get(&opaque) else { continue };
+            let Some(entry) = entries.get(opaque) else { continue };
             if let Some(at) = entry.record.terms.deadline.at().filter(|at| *at > now) {
                 // Only its start was due.
                 limits.add(at, opaque);
@@ -292,7 +290,7 @@ impl GenerationTable {
     pub(crate) fn unlink(&self, record: &Arc<RequestRecord>, exit: Exit) -> Vacancy {
         let mut inner = self.inner.lock();
         let opaque = record.opaque.0;
-        let holds = inner.entries.get(&opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record));
+        let holds = inner.entries.get(opaque).is_some_and(|entry| Arc::ptr_eq(&entry.record, record));
         let removed = if holds { inner.remove(opaque, exit) } else { None };
         let vacancy = inner.vacancy();
         drop(inner);
@@ -310,7 +308,7 @@ impl GenerationTable {
         let opaque = record.opaque.0;
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
-        let Some(entry) = inner.entries.get_mut(&opaque).filter(|entry| Arc::ptr_eq(&entry.record, record))
+        let Some(entry) = inner.entries.get_mut(opaque).filter(|entry| Arc::ptr_eq(&entry.record, record))
         else {
             return Burial { tombstones: inner.buried, judged_earlier: false, vacancy: inner.vacancy() };
         };
@@ -374,14 +372,14 @@ impl GenerationTable {
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         while let Some(&(made, opaque)) = inner.graves.front() {
-            let buried = inner.entries.get(&opaque).is_some_and(|entry| entry.grave != Grave::None);
+            let buried = inner.entries.get(opaque).is_some_and(|entry| entry.grave != Grave::None);
             if buried && horizon.is_none_or(|horizon| made > horizon) {
                 return (forgotten, Some(made));
             }
             inner.graves.pop_front();
             if buried {
                 inner.buried -= 1;
-                forgotten.extend(inner.entries.remove(&opaque).map(|entry| entry.record));
+                forgotten.extend(inner.entries.remove(opaque).map(|entry| entry.record));
             }
         }
         (forgotten, None)
@@ -442,7 +440,7 @@ impl GenerationTable {
         inner.buried = 0;
         inner.judge_at = None;
         inner.limits = Limits::default();
-        inner.entries.drain().map(|(_, entry)| entry.record).collect()
+        inner.entries.take().map(|entry| entry.record).collect()
     }
 
     /// How many callers wait.
@@ -463,8 +461,8 @@ impl GenerationTable {
     }
 }
 
-fn is_waiting(entries: &HashMap<i32, Entry, Spread>, opaque: i32) -> bool {
-    entries.get(&opaque).is_some_and(|entry| entry.grave == Grave::None)
+fn is_waiting(entries: &Entries<Entry>, opaque: i32) -> bool {
+    entries.get(opaque).is_some_and(|entry| entry.grave == Grave::None)
 }
 
 /// How a record leaves the table, for the tally.
@@ -488,7 +486,7 @@ impl Inner {
     /// `None` where nothing has the opaque of `response`.
     fn complete(&mut self, response: Command, now: Instant, completed: &mut Completed) -> Option<Completion> {
         let opaque = response.opaque().0;
-        let Some(entry) = self.entries.get(&opaque) else {
+        let Some(entry) = self.entries.get(opaque) else {
             completed.strays.push(response);
             return None;
         };
@@ -512,7 +510,7 @@ impl Inner {
 
     #[inline]
     fn remove(&mut self, opaque: i32, exit: Exit) -> Option<Entry> {
-        let entry = self.entries.remove(&opaque)?;
+        let entry = self.entries.remove(opaque)?;
         match (entry.grave, exit) {
             (Grave::None, Exit::Answered) => self.tally.answered += 1,
             (Grave::None, Exit::Failed) => self.tally.failed += 1,
@@ -528,7 +526,7 @@ impl Inner {
     /// are empty.
     fn trim_graves(&mut self) {
         let entries = &self.entries;
-        let buried = |opaque: &i32| entries.get(opaque).is_some_and(|entry| entry.grave != Grave::None);
+        let buried = |opaque: &i32| entries.get(*opaque).is_some_and(|entry| entry.grave != Grave::None);
         while self.graves.front().is_some_and(|(_, opaque)| !buried(opaque)) {
             self.graves.pop_front();
         }
