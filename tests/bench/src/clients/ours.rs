@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use rocketmq_transport::{
-    Acceptance, Code, Connecting, Connector, Limit, Peer, Request, Stream, Transport, TransportConfig,
+    Acceptance, Code, Connecting, Connector, Fields, Header, Limit, Peer, Request, Stream, Transport,
+    TransportConfig,
 };
 use tokio::net::TcpStream;
 
@@ -39,13 +40,21 @@ impl Ours {
 impl Link for Ours {
     async fn send(&self, code: Code, count: u64, body: &Bytes, limit: Duration) -> Outcome<()> {
         let (transport, peer) = &*self.0;
-        let header = SendHeader::numbered(count);
-        let request = Request { code, header: &header, body: body.clone() };
+        let request = Request { code, header: &Numbered(count), body: body.clone() };
         let completed = transport.call(peer, request, limit).await?;
         if completed.response.code() != Code::SUCCESS {
             return Err("refused".into());
         }
         Ok(())
+    }
+}
+
+/// The header of the send of this number, which is what a caller keeps while it waits.
+struct Numbered(u64);
+
+impl Header for Numbered {
+    fn write(&self, fields: &mut Fields<'_>) {
+        SendHeader::numbered(self.0).write(fields);
     }
 }
 
@@ -55,8 +64,7 @@ pub(crate) fn call_future_bytes() -> Outcome<usize> {
     let _inside = runtime.enter();
     let transport = Transport::new(TransportConfig::default())?;
     let peer = "127.0.0.1:10911".parse()?;
-    let header = SendHeader::numbered(0);
-    let request = Request { code: SEND, header: &header, body: Bytes::new() };
+    let request = Request { code: SEND, header: &Numbered(0), body: Bytes::new() };
     Ok(size_of_val(&transport.call(&peer, request, DEADLINE)))
 }
 
