@@ -185,6 +185,6 @@ fn next_room(room: usize, read: usize) -> usize {
 const MIN_READ: usize = 8 << 10;
 const MAX_READ: usize = 64 << 10;
 /// So many responses are delivered under one lock.
-const MAX_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 8;
 /// How many reads are made of a socket that never runs empty, once the connection has ended.
 const MAX_LAST_READS: usize = 64;
