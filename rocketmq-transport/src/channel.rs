@@ -31,6 +31,7 @@ use crate::{
     request::OVERHEAD,
     sent::{Rejected, Sent, open_head},
     signer::Signer,
+    spare::SpareHeads,
     sync::Mutex,
     trip::{Claim, Trip},
 };
@@ -62,6 +63,7 @@ struct Shared {
     budget: PeerBudget,
     connections: Mutex<Connections>,
     attention: Arc<Attention>,
+    spares: Arc<SpareHeads>,
     /// Failures that had no line of their own yet, by stage, certainty and kind: the line that stands for many has to
     /// be true of each.
     failures: Storm<(Stage, Certainty, &'static str), TransportError>,
@@ -82,6 +84,7 @@ impl Channel {
             budget,
             connections: Mutex::default(),
             attention: Arc::default(),
+            spares: Arc::default(),
             failures: Storm::new(),
             keeper: OnceLock::new(),
             closed,
@@ -278,7 +281,7 @@ impl Shared {
         if self.closed.is_told() {
             return Err(trip.fail(TransportErrorKind::Closed));
         }
-        let head = open_head(request, trip, &self.config)
+        let head = open_head(request, trip, &self.config, &self.spares)
             .map_err(|error| trip.fail(TransportErrorKind::InvalidRequest(error)))?;
         let mut bytes = head.len() + request.body.len();
         match &self.signer {

@@ -14,7 +14,7 @@ mod tests;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-pub(crate) use self::encode::{COMMON_HEAD, OpenHead, Outgoing};
+pub(crate) use self::encode::{OpenHead, Outgoing};
 pub use self::{
     encode::{EncodeError, EncodeOptions},
     error::{FirstBytes, FrameError, JsonError},

@@ -92,6 +92,8 @@ mod server;
 #[cfg(not(rocketmq_loom))]
 mod signer;
 #[cfg(not(rocketmq_loom))]
+mod spare;
+#[cfg(not(rocketmq_loom))]
 mod storm;
 #[cfg(not(rocketmq_loom))]
 mod stream;

@@ -23,6 +23,7 @@ use crate::{
     pending::{Completed, Exit, GenerationTable, Phase, Refused, Vacancy, Watch},
     pulse::Pulse,
     request::{Delivery, End, Ending, Place, RequestRecord, Settled},
+    spare::SpareHeads,
 };
 
 /// One generation as its tasks and callers see it.
@@ -32,6 +33,7 @@ pub(crate) struct Link {
     pub(crate) lanes: Lanes,
     pub(crate) pulse: Pulse,
     pub(crate) config: Arc<TransportConfig>,
+    pub(crate) spares: Arc<SpareHeads>,
     pending: Arc<PendingRequestTable>,
     attention: Arc<Attention>,
     /// Told of every late answer, and of every tombstone that waits for none any more.
@@ -48,6 +50,7 @@ impl Link {
         config: Arc<TransportConfig>,
         pending: Arc<PendingRequestTable>,
         attention: Arc<Attention>,
+        spares: Arc<SpareHeads>,
         now: Instant,
     ) -> Self {
         let table = pending.open(config.first_opaque, config.opaques_per_connection);
@@ -56,6 +59,7 @@ impl Link {
             lanes: Lanes::new(),
             pulse: Pulse::new(now),
             config,
+            spares,
             pending,
             attention,
             late: Arc::default(),

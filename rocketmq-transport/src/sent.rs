@@ -14,11 +14,12 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::{
     Command, EncodeError, Opaque, PendingRequestOwner, Request, RetireReason, StageClock, TransportConfig,
     TransportError,
-    codec::{COMMON_HEAD, OpenHead, Outgoing},
+    codec::{OpenHead, Outgoing},
     command::FLAG_ONEWAY,
     connection::Connection,
     pending::Refused,
     request::{End, Frame, Kind, Outcome, RequestRecord, Terms},
+    spare::SpareHeads,
     trip::{Claim, Failure, Origin, Place, Trip},
 };
 
@@ -96,7 +97,7 @@ impl<'a> Sent<'a> {
             };
             let open = match trip.head.take() {
                 Some(open) => Ok(open),
-                None => open_head(request, trip, &link.config),
+                None => open_head(request, trip, &link.config, &link.spares),
             };
             let close = |open: OpenHead| open.close(opaque, request.body.len(), &link.config.frame_limits());
             let head = open.and_then(close).map_err(Rejected::Invalid)?;
@@ -209,6 +210,7 @@ pub(crate) fn open_head(
     request: &Request<'_>,
     trip: &Trip<'_>,
     config: &TransportConfig,
+    spares: &SpareHeads,
 ) -> Result<OpenHead, EncodeError> {
     let outgoing = Outgoing {
         code: request.code,
@@ -221,5 +223,5 @@ pub(crate) fn open_head(
         body_len: request.body.len(),
         encoding: config.header_encoding,
     };
-    outgoing.open_head(COMMON_HEAD)
+    outgoing.open_head(spares.take())
 }

@@ -222,7 +222,9 @@ impl Writer {
                 None => record.settle(Accepted::All, now),
             };
             self.link.settle(&record, settled, now);
-            self.returning.add(frame.let_go());
+            let (bytes, head) = frame.let_go();
+            self.returning.add(bytes);
+            self.link.spares.give(head);
         }
         self.returning.give_back();
         if begun > 0 {

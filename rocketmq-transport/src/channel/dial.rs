@@ -194,7 +194,8 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
     let opened = match dialed {
         Ok(stream) if !channel.closed.is_told() => {
             let (config, pending) = (Arc::clone(&channel.config), Arc::clone(&channel.pending));
-            let link = Link::new(config, pending, Arc::clone(&channel.attention), now);
+            let (attention, spares) = (Arc::clone(&channel.attention), Arc::clone(&channel.spares));
+            let link = Link::new(config, pending, attention, spares, now);
             let (connection, task) = Connection::open(stream, link, &channel.peer);
             connections.current = Some(Arc::clone(&connection));
             connections.open.push(connection);

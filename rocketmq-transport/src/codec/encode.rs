@@ -166,10 +166,10 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Everything before the body of a request, in at least `room` bytes of memory, to be [closed](OpenHead::close) with
-    /// its opaque; that of `self` holds its place and should be the longest.
-    pub(crate) fn open_head(&self, room: usize) -> Result<OpenHead, EncodeError> {
-        let mut bytes = vec![0; room];
+    /// Everything before the body of a request, in the memory of `bytes`, to be [closed](OpenHead::close) with its opaque;
+    /// that of `self` holds its place and should be the longest.
+    pub(crate) fn open_head(&self, mut bytes: Vec<u8>) -> Result<OpenHead, EncodeError> {
+        bytes.resize(bytes.capacity().max(COMMON_HEAD), 0);
         self.write_head(&mut bytes, 0)?;
         let opaque = match self.encoding() {
             HeaderEncoding::Json => json::opaque_in(&bytes, self),
@@ -341,6 +341,6 @@ impl<E: Fn(&mut usize, &str)> Sink for Bound<E> {
 /// What either encoding puts around a field: `,"":""`, or two lengths.
 const FIELD_OVERHEAD: usize = 6;
 /// Room for the head of most frames.
-pub(crate) const COMMON_HEAD: usize = 512;
+const COMMON_HEAD: usize = 512;
 /// The decimal digits of an opaque, with a sign.
 const MAX_OPAQUE_LEN: usize = 11;

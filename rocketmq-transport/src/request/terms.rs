@@ -22,10 +22,10 @@ impl Frame {
         self.head.len() + self.body.len()
     }
 
-    /// Drops its bytes, and hands out the permit for them.
+    /// Drops the body; hands out the permit, and the head's memory.
     #[inline]
-    pub(crate) fn let_go(self) -> Permit {
-        self.bytes
+    pub(crate) fn let_go(self) -> (Permit, Vec<u8>) {
+        (self.bytes, self.head)
     }
 }
 

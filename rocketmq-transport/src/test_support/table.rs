@@ -15,7 +15,7 @@ use crate::{
     Permit, RequestDeadline, RetireReason, Stage, StageClock, TransportConfig,
     budget::{Ask, BudgetTree, PeerBudget},
     decode_frame,
-    link::{Attention, Link},
+    link::Link,
     request::{Accepted, End, Frame, Kind, Offer, Outcome, RequestRecord, Terms},
 };
 
@@ -59,7 +59,7 @@ impl PendingTable {
     pub fn open(&self, first_opaque: i32) -> Generation<'_> {
         let config = Arc::new(TransportConfig { first_opaque, ..self.config.clone() });
         let link =
-            Link::new(config, Arc::clone(&self.pending), Arc::new(Attention::default()), Instant::now());
+            Link::new(config, Arc::clone(&self.pending), Arc::default(), Arc::default(), Instant::now());
         Generation { link, budget: &self.budget }
     }
 
