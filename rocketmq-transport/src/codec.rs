@@ -75,6 +75,28 @@ impl Default for FrameLimits {
 /// # Ok::<(), FrameError>(())
 /// ```
 pub fn decode_frame(buffer: &mut BytesMut, limits: &FrameLimits) -> Result<Option<Command>, FrameError> {
+    decode(buffer, limits, copy)
+}
+
+/// As [`decode_frame`], with small frames copied together into `shared`, for whoever decodes many: one of them keeps at
+/// most [`SHARED`] bytes alive.
+pub(crate) fn decode_frame_sharing(
+    buffer: &mut BytesMut,
+    limits: &FrameLimits,
+    shared: &mut BytesMut,
+) -> Result<Option<Command>, FrameError> {
+    decode(
+        buffer,
+        limits,
+        |frame| if frame.len() > MAX_SHARED { copy(frame) } else { copy_to(shared, frame) },
+    )
+}
+
+fn decode(
+    buffer: &mut BytesMut,
+    limits: &FrameLimits,
+    copy: impl FnOnce(&[u8]) -> Bytes,
+) -> Result<Option<Command>, FrameError> {
     let Some(layout) = Layout::read(buffer, limits)? else { return Ok(None) };
     let Some(header) = buffer.get(PREFIX_LEN..layout.body_at) else { return Ok(None) };
     if buffer.len() < layout.frame_len {
@@ -84,7 +106,7 @@ pub fn decode_frame(buffer: &mut BytesMut, limits: &FrameLimits) -> Result<Optio
         HeaderEncoding::Json => json::read(header)?,
         HeaderEncoding::Binary => binary::read(header)?,
     };
-    let frame = take(buffer, layout.frame_len);
+    let frame = take(buffer, layout.frame_len, copy);
     Ok(Some(Command::new(frame, head, layout.body_at, layout.encoding)))
 }
 
@@ -140,13 +162,26 @@ impl Layout {
     }
 }
 
-fn take(buffer: &mut BytesMut, len: usize) -> Bytes {
+fn take(buffer: &mut BytesMut, len: usize, copy: impl FnOnce(&[u8]) -> Bytes) -> Bytes {
     if len > MAX_COPIED {
         return buffer.split_to(len).freeze();
     }
-    let frame = Bytes::copy_from_slice(&buffer[..len]);
+    let frame = copy(&buffer[..len]);
     buffer.advance(len);
     frame
+}
+
+fn copy(frame: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(frame)
+}
+
+/// Copies to the memory that is left of `shared`, or to new memory.
+fn copy_to(shared: &mut BytesMut, frame: &[u8]) -> Bytes {
+    if shared.capacity() < frame.len() {
+        *shared = BytesMut::with_capacity(SHARED);
+    }
+    shared.extend_from_slice(frame);
+    shared.split().freeze()
 }
 
 /// Whether the bytes are ASCII, as most headers are: it takes less to see that than that they are UTF-8.
@@ -166,3 +201,6 @@ const JSON: u8 = 0;
 const BINARY: u8 = 1;
 /// Frames up to this length are copied out of the read buffer, so that they do not keep it alive.
 const MAX_COPIED: usize = 4 << 10;
+/// Frames up to this length are copied together, into so much memory at once.
+const MAX_SHARED: usize = 256;
+const SHARED: usize = 2 << 10;

@@ -11,8 +11,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CloseCause, Command, FrameError, FrameLimits, codec::decode_frame, link::Link, pending::Completed,
-    stream::ReadHalf,
+    CloseCause, Command, FrameError, FrameLimits, codec::decode_frame_sharing, link::Link,
+    pending::Completed, stream::ReadHalf,
 };
 
 /// Reads until it is told to stop, and then what the socket already holds, or until it cannot go on.
@@ -21,6 +21,8 @@ pub(crate) struct Reader {
     io: ReadHalf,
     limits: FrameLimits,
     buffer: BytesMut,
+    /// Memory for the next small frames.
+    shared: BytesMut,
     /// How much the next read has room for.
     room: usize,
     responses: Vec<Command>,
@@ -37,6 +39,7 @@ impl Reader {
             io,
             limits,
             buffer: BytesMut::new(),
+            shared: BytesMut::new(),
             room: MIN_READ,
             responses: Vec::new(),
             completed: Completed::default(),
@@ -134,7 +137,7 @@ impl Reader {
 
     /// Takes every whole frame out of the buffer.
     fn decode(&mut self, now: Instant) -> Result<(), FrameError> {
-        while let Some(command) = decode_frame(&mut self.buffer, &self.limits)? {
+        while let Some(command) = decode_frame_sharing(&mut self.buffer, &self.limits, &mut self.shared)? {
             self.begun = None;
             if command.is_response() {
                 self.responses.push(command);

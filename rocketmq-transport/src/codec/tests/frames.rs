@@ -152,6 +152,29 @@ fn a_small_frame_is_copied_and_a_large_one_shares_the_buffer() {
 }
 
 #[test]
+fn small_frames_are_copied_together_and_keep_little_alive() {
+    let small = frame(JSON, MINIMAL, b"small");
+    let mut buffer = BytesMut::from(&small.repeat(2 * SHARED / small.len())[..]);
+    let mut shared = BytesMut::new();
+    let mut chunks = 0;
+    let mut end = None;
+    while let Some(command) = decode_frame_sharing(&mut buffer, &FrameLimits::default(), &mut shared).unwrap()
+    {
+        assert_eq!((command.body(), command.frame_len()), (&b"small"[..], small.len()));
+        let body = command.body().as_ptr_range();
+        chunks += usize::from(end != Some(body.end.wrapping_sub(small.len())));
+        end = Some(body.end);
+    }
+    assert!(buffer.is_empty());
+    assert!((2..=3).contains(&chunks), "{chunks}");
+
+    let mut buffer = BytesMut::from(&frame(JSON, MINIMAL, &[1; MAX_SHARED])[..]);
+    let left = shared.capacity();
+    decode_frame_sharing(&mut buffer, &FrameLimits::default(), &mut shared).unwrap().unwrap();
+    assert_eq!(shared.capacity(), left, "one that is not as small has memory of its own");
+}
+
+#[test]
 fn the_flag_word_alone_tells_requests_from_responses() {
     for (flag, response, oneway) in [(0, false, false), (1, true, false), (2, false, true), (3, true, false)]
     {
