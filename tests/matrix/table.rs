@@ -274,4 +274,4 @@ const SHUT_DOWN: &str = "the producer is shut down";
 const HAS_ITS_PLACE: &str = "place and bytes were taken in Admission, and nothing more is asked for";
 const CLASS_FULL: &str = "class data is saturated in requests: limit 1, in use 1, asked 1";
 const CLIENT_FULL: &str = "client is saturated in requests: limit 1, in use 1, asked 1";
-const TOO_LARGE: &str = "class data is saturated in bytes: limit 4096, in use 0, asked 10659";
+const TOO_LARGE: &str = "class data is saturated in bytes: limit 4096, in use 0, asked 10611";

@@ -226,9 +226,9 @@ impl GenerationTable {
         }
         match limit {
             Some(limit) if watched => {
-                let entries = &inner.entries;
-                inner.limits.sweep(entries.len() - inner.buried, |opaque| is_waiting(entries, opaque));
-                Ok(inner.limits.add(limit, record.opaque.0))
+                let Inner { entries, limits, buried, .. } = inner;
+                let waiting = entries.len() - *buried;
+                Ok(limits.add(limit, record.opaque.0, waiting, |opaque| is_waiting(entries, opaque)))
             }
             _ => Ok(Watch::InTime),
         }
@@ -250,7 +250,7 @@ impl GenerationTable {
             let Some(entry) = entries.get(opaque) else { continue };
             if let Some(at) = entry.record.terms.deadline.at().filter(|at| *at > now) {
                 // Only its start was due.
-                limits.add(at, opaque);
+                limits.add(at, opaque, entries.len(), |opaque| is_waiting(entries, opaque));
             }
             due.push(Arc::clone(&entry.record));
         }
