@@ -286,7 +286,10 @@ impl Shared {
         let mut bytes = head.len() + request.body.len();
         match &self.signer {
             // The signature goes into the head, which is written again for that.
-            Some(signer) => bytes += signer.max_header_bytes(),
+            Some(signer) => {
+                bytes += signer.max_header_bytes();
+                self.spares.give(head.into_memory());
+            }
             None => trip.head = Some(head),
         }
         let ask = Ask { requests: 1, bytes: bytes as u64 + OVERHEAD };

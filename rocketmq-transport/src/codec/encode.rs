@@ -266,6 +266,11 @@ impl OpenHead {
         self.bytes.len()
     }
 
+    /// Its memory, for another.
+    pub(crate) fn into_memory(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The head of the request with `opaque` and a body of so many bytes.
     pub(crate) fn close(
         self,

@@ -79,7 +79,9 @@ impl Bench {
         };
         let at_real = time(&self.ours, self.options.rounds()) + time(&self.others, self.options.rounds());
         let counted = self.counter.map_or(Duration::ZERO, |_| time(&self.ours, COUNTING_ROUNDS));
-        START + at_real + counted + time(&self.ours, self.embedded_rounds())
+        let embedded = self.ours.iter().map(|Client(program, _)| program.expected(self.embedded_extra()));
+        let embedded = embedded.sum::<Duration>() * (IN_FLIGHT.len() * self.embedded_rounds()) as u32;
+        START + at_real + counted + embedded
     }
 
     /// Runs the clients in alternating rounds against brokers that are started for it.
@@ -88,11 +90,23 @@ impl Bench {
         let brokers = Brokers::apache()?;
         progress.advance(START);
         let all = [&self.ours, &self.others[..]].concat();
-        let real = self.rounds(&all, &brokers, self.options.rounds(), progress)?;
+        let contest = |clients: &[Client], brokers: &Brokers, in_flight, (rounds, extra)| {
+            let cell = Cell::new(in_flight, BODY, WORKERS);
+            let contender = |Client(program, told): &Client| {
+                Contender::new(program.clone(), told.address(brokers), extra)
+            };
+            let contenders = clients.iter().map(contender).collect();
+            Contest { what: "producers", cell, contenders, rounds }.run(progress)
+        };
+        let runs = (self.options.rounds(), self.extra());
+        let real = IN_FLIGHT.map(|in_flight| contest(&all, &brokers, in_flight, runs));
+        let real = real.into_iter().collect::<Outcome<_>>()?;
         let calls = self.count_calls(&brokers, progress)?;
         drop(brokers);
-        let brokers = Brokers::embedded()?;
-        let embedded = self.rounds(&self.ours, &brokers, self.embedded_rounds(), progress)?;
+        let runs = (self.embedded_rounds(), self.embedded_extra());
+        // Each has a broker of its own, which keeps in memory all that it is sent.
+        let embedded = IN_FLIGHT.map(|in_flight| contest(&self.ours, &Brokers::embedded()?, in_flight, runs));
+        let embedded = embedded.into_iter().collect::<Outcome<_>>()?;
         Ok(Producers { real, embedded, calls, counter: self.counter, options: self.options })
     }
 
@@ -104,21 +118,8 @@ impl Bench {
         self.options.rounds().min(EMBEDDED_ROUNDS)
     }
 
-    fn rounds(
-        &self,
-        clients: &[Client],
-        brokers: &Brokers,
-        rounds: usize,
-        progress: &Progress,
-    ) -> Outcome<Vec<Rounds>> {
-        let contenders = Vec::from_iter(clients.iter().map(|Client(program, told)| {
-            Contender::new(program.clone(), told.address(brokers), self.extra())
-        }));
-        let contest = |in_flight| {
-            let cell = Cell::new(in_flight, BODY, WORKERS);
-            Contest { what: "producers", cell, contenders: contenders.clone(), rounds }.run(progress)
-        };
-        IN_FLIGHT.map(contest).into_iter().collect()
+    fn embedded_extra(&self) -> Extra {
+        Extra { millis: self.options.millis().min(EMBEDDED_MILLIS), ..Extra::default() }
     }
 
     /// Runs ours and the raw one for their system calls alone.
@@ -159,5 +160,6 @@ const BODY: usize = 1_024;
 const WORKERS: usize = 2;
 const COUNTING_ROUNDS: usize = 3;
 const EMBEDDED_ROUNDS: usize = 5;
+const EMBEDDED_MILLIS: u64 = 300;
 /// What the start of a real broker takes.
 const START: Duration = Duration::from_secs(20);
