@@ -7,6 +7,7 @@ use std::{
     future::Future,
     mem,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, Waker, ready},
 };
 
@@ -106,12 +107,21 @@ fn carry<'a, O: IntoCallOptions>(
     let Entering { request, options, kind } = entering;
     let now = Instant::now();
     let mut trip = Trip::start(peer, request.code, *kind, &options.into_call_options(now), now);
-    let channel = transport.channel(peer);
+    let (channels, new);
+    channels = transport.channels();
+    let channel = match channels.get(peer) {
+        Some(channel) => channel,
+        None => {
+            new = transport.channel(peer);
+            &new
+        }
+    };
     let blocked = match channel.carry(&mut trip, request, waker)? {
         Carried::Sent(sent) => return Ok(Carried::Sent(sent)),
         Carried::Blocked(blocked) => blocked,
     };
-    let request = Request { body: mem::take(&mut request.body), ..*request };
+    let (channel, request) =
+        (Arc::clone(channel), Request { body: mem::take(&mut request.body), ..*request });
     Ok(Carried::Blocked(Box::pin(async move { channel.go_on(trip, request, blocked).await })))
 }
 

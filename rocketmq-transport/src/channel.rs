@@ -9,6 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use arc_swap::ArcSwapOption;
 use tokio::{
     task::AbortHandle,
     time::{Instant, timeout_at},
@@ -62,6 +63,8 @@ struct Shared {
     pending: Arc<PendingRequestTable>,
     budget: PeerBudget,
     connections: Mutex<Connections>,
+    /// The one that takes requests, for those that find it without the lock.
+    live: ArcSwapOption<Connection>,
     attention: Arc<Attention>,
     spares: Arc<SpareHeads>,
     /// Failures that had no line of their own yet, by stage, certainty and kind: the line that stands for many has to
@@ -83,6 +86,7 @@ impl Channel {
             pending,
             budget,
             connections: Mutex::default(),
+            live: ArcSwapOption::empty(),
             attention: Arc::default(),
             spares: Arc::default(),
             failures: Storm::new(),
@@ -331,6 +335,13 @@ impl Shared {
         self: &Arc<Self>,
         trip: &mut Trip<'_>,
     ) -> Result<Result<Arc<Connection>, DialInFlight>, TransportError> {
+        if let Some(live) = &*self.live.load()
+            && !self.closed.is_told()
+            && !live.link.pulse.is_idle(trip.now, self.config.max_idle)
+            && live.link.table.is_accepting()
+        {
+            return Ok(Ok(Arc::clone(live)));
+        }
         let found = self.connections.lock().find(self, trip.now);
         match found {
             Found::Live(connection) => Ok(Ok(connection)),

@@ -136,8 +136,14 @@ impl Link {
             Settled::Buried { written } => self.bury(record, written, now),
         }
         match stray {
-            Some(Delivery::Late { by }) => self.note_late(record.opaque.0, by),
-            Some(_) => self.note_unsolicited(record.opaque.0, true),
+            Some(Delivery::Late { by }) => {
+                self.table.count_late();
+                self.note_late(record.opaque.0, by);
+            }
+            Some(_) => {
+                self.table.count_unsolicited();
+                self.note_unsolicited(record.opaque.0, true);
+            }
             None => {}
         }
     }
@@ -160,7 +166,10 @@ impl Link {
         match self.pending.of(self.owner()) {
             Ok(table) => table.complete(responses.drain(..), now, completed),
             Err(completion) => {
-                responses.drain(..).for_each(|response| completed.note(response.opaque().0, completion));
+                for response in responses.drain(..) {
+                    self.table.count_unsolicited();
+                    completed.note(response.opaque().0, completion);
+                }
             }
         }
         completed.release();
@@ -257,14 +266,12 @@ impl Link {
     }
 
     fn note_late(&self, opaque: i32, by: Duration) {
-        self.table.count_late();
         self.late.notify_waiters();
         let late_by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(opaque, generation = self.owner().get(), late_by_ms, "late response");
     }
 
     fn note_unsolicited(&self, opaque: i32, ever_used: bool) {
-        self.table.count_unsolicited();
         let stray = Stray { opaque, generation: self.owner() };
         match self.attention.strays.note(ever_used, stray, Instant::now()) {
             Verdict::Pass(Stray { opaque, generation }) => {

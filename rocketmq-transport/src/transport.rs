@@ -1,8 +1,8 @@
 //! The public entry: from peer to channel, calls, closing.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
 
-use dashmap::DashMap;
+use arc_swap::{ArcSwap, Guard};
 
 use crate::{
     Command, ConfigError, Connector, FailureLog, InFlight, IntoCallOptions, Opaque, Peer,
@@ -83,10 +83,15 @@ pub struct Transport {
     shared: Arc<Shared>,
 }
 
+/// By peer; none is ever taken out.
+pub(crate) type Channels = HashMap<Peer, Arc<Channel>, PeerHash>;
+
 struct Shared {
     fittings: Fittings,
     budget: BudgetTree,
-    channels: DashMap<Peer, Arc<Channel>, PeerHash>,
+    /// Replaced as a whole by the first request to a peer; every request reads it, for which it shares no counter or
+    /// lock with those of other threads.
+    channels: ArcSwap<Channels>,
 }
 
 impl Transport {
@@ -173,7 +178,7 @@ impl Transport {
     /// What is in use, per level and peer.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        let peers = self.channels().iter().map(|channel| channel.usage()).collect();
+        let peers = self.channels().values().map(|channel| channel.usage()).collect();
         Usage { client: self.shared.budget.used(), peers }
     }
 
@@ -182,7 +187,7 @@ impl Transport {
     #[must_use]
     pub fn in_flight(&self, most: usize) -> InFlight {
         let mut seen = InFlight::default();
-        for channel in self.channels() {
+        for channel in self.all_channels() {
             let InFlight { requests, omitted } = channel.in_flight(most.saturating_sub(seen.requests.len()));
             seen.requests.extend(requests);
             seen.omitted += omitted;
@@ -203,7 +208,9 @@ impl Transport {
         let bound = RequestDeadline::after(bound).at();
         // First of all: a channel that is not listed below finds it told before it opens anything.
         self.shared.fittings.closed.tell();
-        let channels = self.channels();
+        // A write, so that it comes before or after that of each channel.
+        self.shared.channels.rcu(Arc::clone);
+        let channels = self.all_channels();
         let mut before = Tally::default();
         for channel in &channels {
             before.add(channel.tally());
@@ -230,26 +237,41 @@ impl Transport {
         }
     }
 
+    /// The channels there are.
     #[inline]
-    pub(crate) fn channel(&self, peer: &Peer) -> Arc<Channel> {
-        if let Some(channel) = self.shared.channels.get(peer) {
-            return Arc::clone(&channel);
-        }
-        let new = || {
-            let channel = Channel::new(peer.clone(), self.shared.fittings.clone(), self.shared.budget.peer());
-            Arc::new(channel)
-        };
-        Arc::clone(&self.shared.channels.entry(peer.clone()).or_insert_with(new))
+    pub(crate) fn channels(&self) -> Guard<Arc<Channels>> {
+        self.shared.channels.load()
     }
 
-    fn channels(&self) -> Vec<Arc<Channel>> {
-        self.shared.channels.iter().map(|channel| Arc::clone(&channel)).collect()
+    /// The channel of `peer`, which is made if there is none.
+    pub(crate) fn channel(&self, peer: &Peer) -> Arc<Channel> {
+        if let Some(channel) = self.channels().get(peer) {
+            return Arc::clone(channel);
+        }
+        let mut new = None;
+        self.shared.channels.rcu(|channels| {
+            if channels.contains_key(peer) {
+                return Arc::clone(channels);
+            }
+            let channel = new.get_or_insert_with(|| {
+                let Shared { fittings, budget, .. } = &*self.shared;
+                Arc::new(Channel::new(peer.clone(), fittings.clone(), budget.peer()))
+            });
+            let mut more = Channels::clone(channels);
+            more.insert(peer.clone(), Arc::clone(channel));
+            Arc::new(more)
+        });
+        Arc::clone(&self.channels()[peer])
+    }
+
+    fn all_channels(&self) -> Vec<Arc<Channel>> {
+        self.channels().values().cloned().collect()
     }
 }
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transport").field("channels", &self.shared.channels.len()).finish_non_exhaustive()
+        f.debug_struct("Transport").field("channels", &self.channels().len()).finish_non_exhaustive()
     }
 }
 
@@ -290,6 +312,6 @@ impl TransportBuilder {
             pending: Arc::new(PendingRequestTable::new()),
             closed: Closed::default(),
         };
-        Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: DashMap::default() }) })
+        Ok(Transport { shared: Arc::new(Shared { fittings, budget, channels: ArcSwap::default() }) })
     }
 }

@@ -77,6 +77,7 @@ impl Connections {
                 return Found::Live(Arc::clone(current));
             }
             if let Some(current) = self.current.take() {
+                channel.live.store(None);
                 self.backoff.after_end(&current, &channel.config);
             }
         }
@@ -198,6 +199,7 @@ fn settle(channel: &Arc<Shared>, dialed: io::Result<Stream>) -> Result<(), Arc<i
             let link = Link::new(config, pending, attention, spares, now);
             let (connection, task) = Connection::open(stream, link, &channel.peer);
             connections.current = Some(Arc::clone(&connection));
+            channel.live.store(Some(Arc::clone(&connection)));
             connections.open.push(connection);
             Ok(task)
         }

@@ -272,6 +272,12 @@ impl GenerationTable {
                 Some(completion) => completion,
                 None => Completion::Unsolicited { ever_used: self.ever_used(opaque) },
             };
+            // Under the same lock, so that whoever has a late answer finds it counted.
+            match completion {
+                Completion::Late { .. } => inner.tally.late += 1,
+                Completion::Unsolicited { .. } => inner.tally.unsolicited += 1,
+                Completion::Completed { .. } | Completion::ForeignOwner => {}
+            }
             completed.note(opaque, completion);
         }
     }

@@ -332,3 +332,14 @@ fn draining_a_closed_table_hands_out_every_record_and_counts_who_waited() {
     assert!(bench.table.drain().is_empty());
     assert_eq!((bench.table.waiting(), bench.table.judge_at()), (0, None));
 }
+
+#[test]
+fn what_comes_late_or_unsolicited_is_counted_as_soon_as_it_can_be_had() {
+    let bench = Bench::new();
+    let record = bench.buried(20, 1_000);
+    assert!(matches!(bench.answer(record.opaque.0, 30), Completion::Late { .. }));
+    assert!(matches!(record.late(), crate::request::Late::Came(_)));
+    assert_eq!((bench.table.tally().late, bench.table.tally().unsolicited), (1, 0));
+    assert!(matches!(bench.answer(record.opaque.0, 30), Completion::Unsolicited { .. }));
+    assert_eq!((bench.table.tally().late, bench.table.tally().unsolicited), (1, 1));
+}
