@@ -87,8 +87,9 @@ impl Link {
             let next = self.table.take_due(now, MAX_ENDED_AT_ONCE, &mut due);
             let more = due.len() == MAX_ENDED_AT_ONCE;
             for record in due.drain(..) {
-                let end = if record.terms.deadline.is_expired(now) { End::Deadline } else { End::StartBy };
-                self.end(&record, end, now);
+                if let Some(end) = record.terms.due(now) {
+                    self.end(&record, end, now);
+                }
             }
             if more {
                 tokio::task::yield_now().await;

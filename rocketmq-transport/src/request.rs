@@ -212,9 +212,7 @@ impl RequestRecord {
     /// The writer wants the frame for one poll of the socket.
     #[inline]
     pub(crate) fn offer(&self, now: Instant) -> Offer {
-        if let Some(kind) = self.terms.late_start(now) {
-            let not_started = matches!(kind, TransportErrorKind::NotStarted);
-            let end = if not_started { End::StartBy } else { End::Deadline };
+        if let Some(end) = self.terms.due(now) {
             self.withdraw(end, now);
             return Offer::Gone;
         }
@@ -518,12 +516,7 @@ impl State {
 
 /// What the caller of a request is told that `end` ended in `stage`; nothing if it has gone.
 fn failed(end: End, stage: Stage) -> Option<Outcome> {
-    let kind = match end {
-        End::Deadline => TransportErrorKind::DeadlineExpired,
-        End::StartBy => TransportErrorKind::NotStarted,
-        End::Drop => return None,
-    };
-    Some(Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole })
+    end.kind().map(|kind| Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole })
 }
 
 impl Noted {

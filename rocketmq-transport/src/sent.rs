@@ -18,7 +18,7 @@ use crate::{
     command::FLAG_ONEWAY,
     connection::Connection,
     pending::Refused,
-    request::{End, Frame, Kind, Outcome, RequestRecord, Terms},
+    request::{End, Frame, Kind, Outcome, RequestRecord},
     spare::SpareHeads,
     trip::{Claim, Failure, Origin, Place, Trip},
 };
@@ -62,19 +62,7 @@ pub(crate) struct Wait<'a> {
     sent: Sent<'a>,
     polled: bool,
     /// Where the connection does not end the request at its limit: what does.
-    timer: Option<Timer>,
-}
-
-struct Timer {
-    limit: Limit,
-    sleep: Pin<Box<Sleep>>,
-}
-
-/// What ends the wait, if the record does not end before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limit {
-    StartBy,
-    Deadline,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<'a> Sent<'a> {
@@ -132,8 +120,8 @@ impl<'a> Sent<'a> {
     /// connection.
     #[inline]
     pub(crate) fn wait(self) -> Wait<'a> {
-        let timer = if self.watched { None } else { Timer::of(&self.record.terms) };
-        Wait { sent: self, polled: false, timer }
+        let limit = if self.watched { None } else { self.record.terms.start_limit() };
+        Wait { sent: self, polled: false, timer: limit.map(|at| Box::pin(sleep_until(at))) }
     }
 
     #[inline]
@@ -152,16 +140,6 @@ impl<'a> Sent<'a> {
     }
 }
 
-impl Timer {
-    fn of(terms: &Terms) -> Option<Self> {
-        let (limit, at) = match (terms.start_by, terms.deadline.at()) {
-            (Some(start_by), at) if at.is_none_or(|at| start_by < at) => (Limit::StartBy, start_by),
-            (_, at) => (Limit::Deadline, at?),
-        };
-        Some(Self { limit, sleep: Box::pin(sleep_until(at)) })
-    }
-}
-
 impl Future for Wait<'_> {
     type Output = Result<Ended, TransportError>;
 
@@ -176,19 +154,15 @@ impl Future for Wait<'_> {
                 break ended;
             }
             let Some(timer) = &mut wait.timer else { return Poll::Pending };
-            ready!(timer.sleep.as_mut().poll(cx));
-            let end = match timer.limit {
-                Limit::StartBy => End::StartBy,
-                Limit::Deadline => End::Deadline,
-            };
-            connection.link.end(record, end, Instant::now());
+            ready!(timer.as_mut().poll(cx));
+            let now = Instant::now();
+            if let Some(end) = record.terms.due(now) {
+                connection.link.end(record, end, now);
+            }
             // Ended by that, or started, or offered: then the writer ends it after its poll, and wakes us.
-            match (timer.limit, record.terms.deadline.at()) {
-                (Limit::StartBy, Some(at)) => {
-                    timer.sleep.as_mut().reset(at);
-                    timer.limit = Limit::Deadline;
-                }
-                _ => wait.timer = None,
+            match record.terms.deadline.at().filter(|at| *at > now) {
+                Some(at) => timer.as_mut().reset(at),
+                None => wait.timer = None,
             }
         };
         wait.sent.ended = true;

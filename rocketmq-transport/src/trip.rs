@@ -11,7 +11,7 @@ use crate::{
     codec::OpenHead,
     connection::Connection,
     error::Report,
-    request::{Kind, Late, RequestRecord, Terms},
+    request::{End, Kind, Late, RequestRecord, Terms},
     stage::FrameFate,
 };
 
@@ -125,7 +125,7 @@ impl<'a> Trip<'a> {
     /// The request must not start any more at `now`.
     #[cold]
     pub(crate) fn expired(&mut self, now: Instant) -> TransportError {
-        self.fail(self.terms.late_start(now).unwrap_or(TransportErrorKind::DeadlineExpired))
+        self.fail(self.terms.due(now).and_then(End::kind).unwrap_or(TransportErrorKind::DeadlineExpired))
     }
 
     /// The request ends here and now.

@@ -226,8 +226,8 @@ impl GenerationTable {
         }
         match limit {
             Some(limit) if watched => {
-                let Inner { entries, limits, buried, .. } = inner;
-                let waiting = entries.len() - *buried;
+                let waiting = inner.waiting();
+                let Inner { entries, limits, .. } = inner;
                 Ok(limits.add(limit, record.opaque.0, waiting, |opaque| is_waiting(entries, opaque)))
             }
             _ => Ok(Watch::InTime),
@@ -378,7 +378,7 @@ impl GenerationTable {
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         while let Some(&(made, opaque)) = inner.graves.front() {
-            let buried = inner.entries.get(opaque).is_some_and(|entry| entry.grave != Grave::None);
+            let buried = is_buried(&inner.entries, opaque);
             if buried && horizon.is_none_or(|horizon| made > horizon) {
                 return (forgotten, Some(made));
             }
@@ -471,6 +471,10 @@ fn is_waiting(entries: &Entries<Entry>, opaque: i32) -> bool {
     entries.get(opaque).is_some_and(|entry| entry.grave == Grave::None)
 }
 
+fn is_buried(entries: &Entries<Entry>, opaque: i32) -> bool {
+    entries.get(opaque).is_some_and(|entry| entry.grave != Grave::None)
+}
+
 /// How a record leaves the table, for the tally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -532,7 +536,7 @@ impl Inner {
     /// are empty.
     fn trim_graves(&mut self) {
         let entries = &self.entries;
-        let buried = |opaque: &i32| entries.get(*opaque).is_some_and(|entry| entry.grave != Grave::None);
+        let buried = |opaque: &i32| is_buried(entries, *opaque);
         while self.graves.front().is_some_and(|(_, opaque)| !buried(opaque)) {
             self.graves.pop_front();
         }

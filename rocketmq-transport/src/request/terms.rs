@@ -80,15 +80,13 @@ impl Terms {
         self.start_limit().is_none_or(|limit| now < limit)
     }
 
-    /// Why a request that has not started at `now` never will, if so.
+    /// What has come at `now` of the two that end a request which has not started; the deadline goes first.
     #[inline]
-    pub(crate) fn late_start(&self, now: Instant) -> Option<TransportErrorKind> {
+    pub(crate) fn due(&self, now: Instant) -> Option<End> {
         if self.deadline.is_expired(now) {
-            Some(TransportErrorKind::DeadlineExpired)
-        } else if self.start_by.is_some_and(|start_by| start_by <= now) {
-            Some(TransportErrorKind::NotStarted)
+            Some(End::Deadline)
         } else {
-            None
+            self.start_by.filter(|start_by| *start_by <= now).map(|_| End::StartBy)
         }
     }
 }
@@ -105,6 +103,17 @@ pub(crate) enum End {
     StartBy,
     /// Its caller has gone.
     Drop,
+}
+
+impl End {
+    /// What its caller is told; nothing if that has gone.
+    pub(crate) const fn kind(self) -> Option<TransportErrorKind> {
+        match self {
+            Self::Deadline => Some(TransportErrorKind::DeadlineExpired),
+            Self::StartBy => Some(TransportErrorKind::NotStarted),
+            Self::Drop => None,
+        }
+    }
 }
 
 /// How a request ended, for its caller.

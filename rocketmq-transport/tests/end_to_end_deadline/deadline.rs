@@ -130,6 +130,23 @@ fn a_caller_of_another_runtime_ends_at_its_deadline_while_that_of_the_connection
     assert!(error.elapsed() >= ms(100));
 }
 
+#[test]
+fn a_caller_of_another_runtime_ends_at_its_start_by_instant_as_the_connections_own_do() {
+    let (client, mut network) = scene(ROOMY);
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let (connections, callers) = (runtime(), runtime());
+    let _peer = connections.block_on(connected(&client, &mut network));
+    let error = callers.block_on(async {
+        let ask = ask(SECOND).start_by(ms(50));
+        let request = Request { code: Code(SEND), header: &(), body: Bytes::new() };
+        client.transport.call(&broker(), request, ask.options).await.unwrap_err()
+    });
+    assert_ended(&error, Stage::BeforeWrite, Certainty::NotSent);
+    assert!(matches!(error.kind(), TransportErrorKind::NotStarted), "{error}");
+    assert!(error.elapsed() >= ms(50));
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_of_many_deadlines_in_any_order_is_kept_to_the_millisecond() {
     let (client, mut network) = scene(ROOMY);
