@@ -1,5 +1,6 @@
 //! The pending-request table: from owner to that generation's own table.
 
+mod completed;
 mod entries;
 mod generation;
 mod limits;
@@ -20,7 +21,8 @@ use self::spread::Spread;
 use crate::PendingRequestOwner;
 
 pub(crate) use self::{
-    generation::{Completed, Exit, GenerationTable, Phase, Refused, Tally, Vacancy},
+    completed::Completed,
+    generation::{Exit, GenerationTable, Phase, Refused, Tally, Vacancy},
     limits::Watch,
 };
 

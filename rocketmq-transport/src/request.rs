@@ -4,6 +4,8 @@
 //! drop against close — is one transition under its lock; being found or removed in lane or table decides
 //! nothing. Transitions return what has to be dropped or woken, so that it happens outside every lock.
 
+mod leftover;
+mod state;
 mod terms;
 
 use std::{
@@ -14,12 +16,19 @@ use std::{
 
 use tokio::time::Instant;
 
-pub(crate) use self::terms::{
-    Accepted, Delivery, End, Ending, Frame, Kind, Late, Look, OVERHEAD, Offer, Outcome, Place, Settled, Terms,
+pub(crate) use self::{
+    leftover::Freed,
+    terms::{
+        Accepted, Delivery, End, Ending, Frame, Kind, Late, Look, OVERHEAD, Offer, Outcome, Place, Settled,
+        Terms,
+    },
+};
+use self::{
+    leftover::Leftover,
+    state::{Noted, State, failed},
 };
 use crate::{
     CloseCause, Command, Opaque, Permit, Stage, StageClock, TransportErrorKind,
-    budget::Returning,
     stage::FrameFate,
     sync::{
         Mutex,
@@ -44,92 +53,6 @@ struct Inner {
     waker: Option<Waker>,
     /// The count and the overhead, given back when the request ends; the frame has its own permit.
     permit: Option<Permit>,
-}
-
-/// ```text
-///             ┌─── no byte accepted ───┐
-///             ▼                        │
-/// Queued ──offered for one poll──▶ Offered ──some──▶ Writing ──last byte──▶ AwaitingResponse
-///   │ deadline, drop, close            │ (notes what happens)     │                 │
-///   ▼                                  └── applied after the poll │                 │
-/// Ended (withdrawn)                                               │                 │
-///                Writing, AwaitingResponse ──response─────────────┴──▶ Ended ◀──────┘
-///                Writing, AwaitingResponse ──deadline, drop──▶ Tombstone ──response──▶ AnsweredLate
-///                every state ──close──▶ Ended, with the certainty of the writer's final count
-/// ```
-///
-/// What the caller has not collected yet is `untold`.
-#[derive(Debug)]
-enum State {
-    Queued(Frame),
-    /// The writer has the frame for one poll of the socket.
-    Offered(Noted),
-    /// `cut` once the writer has stopped for good short of the frame's end, on a stream that vouches.
-    Writing {
-        fate: FrameFate,
-    },
-    AwaitingResponse {
-        written: Instant,
-    },
-    /// Untold is the stage in which the deadline came.
-    Tombstone {
-        ended: Instant,
-        untold: Option<Stage>,
-    },
-    /// The answer to a tombstone, for whoever still wants to know.
-    AnsweredLate {
-        response: Command,
-        untold: Option<Stage>,
-    },
-    Ended {
-        untold: Option<Outcome>,
-    },
-}
-
-/// What happened while the frame was offered, in order.
-#[derive(Debug, Default)]
-struct Noted {
-    end: Option<End>,
-    response: Option<Command>,
-    /// Whether the response came before the end.
-    response_first: bool,
-}
-
-/// What a request that has ended leaves to be given back and woken outside every lock. The permit goes first, so that
-/// whoever is woken finds it given back.
-#[derive(Debug, Default)]
-#[must_use]
-pub(crate) struct Freed {
-    permit: Option<Permit>,
-    waker: Option<Waker>,
-}
-
-impl Freed {
-    /// Lets the permit go back together with others.
-    #[inline]
-    pub(crate) fn permit_to(&mut self, returning: &mut Returning) {
-        if let Some(permit) = self.permit.take() {
-            returning.add(permit);
-        }
-    }
-}
-
-impl Drop for Freed {
-    fn drop(&mut self) {
-        self.permit = None;
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-/// What a transition leaves to be dropped and woken outside every lock, in this order.
-#[derive(Debug, Default)]
-#[must_use]
-struct Leftover {
-    frame: Option<Frame>,
-    response: Option<Command>,
-    freed: Freed,
 }
 
 impl RequestRecord {
@@ -485,50 +408,6 @@ impl Inner {
     #[inline]
     fn free(&mut self) -> Freed {
         Freed { permit: self.permit.take(), waker: self.waker.take() }
-    }
-}
-
-impl State {
-    /// What the caller has to be told, once.
-    #[inline]
-    fn take_untold(&mut self) -> Option<Outcome> {
-        match self {
-            Self::Ended { untold } => untold.take(),
-            Self::Tombstone { untold, .. } | Self::AnsweredLate { untold, .. } => {
-                untold.take().and_then(|stage| failed(End::Deadline, stage))
-            }
-            Self::Queued(_) | Self::Offered(_) | Self::Writing { .. } | Self::AwaitingResponse { .. } => None,
-        }
-    }
-
-    /// Tombstone → AnsweredLate.
-    fn answer_late(&mut self, response: Command) {
-        if let Self::Tombstone { untold, .. } = *self {
-            *self = Self::AnsweredLate { response, untold };
-        }
-    }
-
-    /// Leaves nothing but what the caller has to be told.
-    fn end(&mut self) {
-        *self = Self::Ended { untold: self.take_untold() };
-    }
-}
-
-/// What the caller of a request is told that `end` ended in `stage`; nothing if it has gone.
-fn failed(end: End, stage: Stage) -> Option<Outcome> {
-    end.kind().map(|kind| Outcome::Failed { kind, stage, fate: FrameFate::MayBeWhole })
-}
-
-impl Noted {
-    const fn is_nothing(&self) -> bool {
-        self.end.is_none() && self.response.is_none()
-    }
-
-    /// The first end counts; a start-by instant gives way to what ends a started request too.
-    fn note(&mut self, end: End) {
-        if self.end.is_none_or(|noted| noted == End::StartBy) {
-            self.end = Some(end);
-        }
     }
 }
 
